@@ -1,0 +1,201 @@
+// What a role asks of its driver. The order of the list is the order of obligation.
+#pragma once
+
+#include "core/rows.hpp"
+
+#include <vector>
+
+namespace rubato {
+
+/// Sends `message` and its payload on the channel (self, to, channel); ends in Taken. Holds the payload until then.
+struct Send {
+    static constexpr std::string_view kind = "send";
+    ActionId id = 0;
+    RoleId to = 0;
+    Channel channel = Channel::control;
+    Message message;
+    Slice payload;
+    bool operator==(const Send&) const = default;
+    template <class Self, class F>
+    static void each(Self& self, F&& field) {
+        field("id", self.id);
+        field("to", self.to);
+        field("channel", self.channel);
+        field("message", self.message);
+        field("payload", self.payload);
+    }
+};
+
+/// Computes the gradient (mean over `batch`) at `weights` on the compute lane; ends in GradientReady or Cancelled.
+struct Compute {
+    static constexpr std::string_view kind = "compute";
+    ActionId id = 0;
+    BufferId weights = no_buffer;
+    Batch batch;
+    std::int64_t worker_seq = 0;
+    bool operator==(const Compute&) const = default;
+    template <class Self, class F>
+    static void each(Self& self, F&& field) {
+        field("id", self.id);
+        field("weights", self.weights);
+        field("batch", self.batch);
+        field("worker_seq", self.worker_seq);
+    }
+};
+
+/// Asks for an early end of the Compute `target`, which still ends in exactly one event of its own.
+struct Cancel {
+    static constexpr std::string_view kind = "cancel";
+    ActionId target = 0;
+    bool operator==(const Cancel&) const = default;
+    template <class Self, class F>
+    static void each(Self& self, F&& field) {
+        field("target", self.target);
+    }
+};
+
+/// accumulator += factor * gradient on the apply lane (accumulator no_buffer: a new one = factor * gradient); ends in
+/// Folded. Takes over the role's reference to `accumulator` and holds `gradient`.
+struct Fold {
+    static constexpr std::string_view kind = "fold";
+    ActionId id = 0;
+    BufferId accumulator = no_buffer;
+    BufferId gradient = no_buffer;
+    double factor = 1;
+    bool operator==(const Fold&) const = default;
+    template <class Self, class F>
+    static void each(Self& self, F&& field) {
+        field("id", self.id);
+        field("accumulator", self.accumulator);
+        field("gradient", self.gradient);
+        field("factor", self.factor);
+    }
+};
+
+/// One summand of a step: factor * gradient, computed on `read_version`.
+struct Part {
+    BufferId gradient = no_buffer;
+    double factor = 1;
+    Version read_version = 0;
+    std::int32_t pushes = 1;  ///< pushes that arrive with it: 0 where a Fold has taken them already
+    bool operator==(const Part&) const = default;
+    template <class Self, class F>
+    static void each(Self& self, F&& field) {
+        field("gradient", self.gradient);
+        field("factor", self.factor);
+        field("read_version", self.read_version);
+        field("pushes", self.pushes);
+    }
+};
+
+/// One step of the optimizer: direction = sum of the parts [first_part, first_part + part_count) of Actions::parts, in
+/// that order; then the optimizer's rule with `learning_rate`. Makes one version.
+struct Step {
+    std::int32_t first_part = 0;
+    std::int32_t part_count = 0;
+    double learning_rate = 0;
+    bool operator==(const Step&) const = default;
+    template <class Self, class F>
+    static void each(Self& self, F&& field) {
+        field("first_part", self.first_part);
+        field("part_count", self.part_count);
+        field("learning_rate", self.learning_rate);
+    }
+};
+
+/// Takes the steps [first_step, first_step + step_count) of Actions::steps on the apply lane; ends in Applied. Takes
+/// over the role's reference to `weights` (so the driver may work in place when nobody else holds it) and holds the
+/// parts. A version that somebody else holds is never changed.
+struct Update {
+    static constexpr std::string_view kind = "update";
+    ActionId id = 0;
+    BufferId weights = no_buffer;
+    Version from = 0;
+    std::int32_t first_step = 0;
+    std::int32_t step_count = 1;
+    bool operator==(const Update&) const = default;
+    template <class Self, class F>
+    static void each(Self& self, F&& field) {
+        field("id", self.id);
+        field("weights", self.weights);
+        field("from", self.from);
+        field("first_step", self.first_step);
+        field("step_count", self.step_count);
+    }
+};
+
+/// Figures of `weights` at `version`; ends in Evaluated. Holds the weights.
+struct Evaluate {
+    static constexpr std::string_view kind = "evaluate";
+    ActionId id = 0;
+    BufferId weights = no_buffer;
+    Version version = 0;
+    bool operator==(const Evaluate&) const = default;
+    template <class Self, class F>
+    static void each(Self& self, F&& field) {
+        field("id", self.id);
+        field("weights", self.weights);
+        field("version", self.version);
+    }
+};
+
+/// Ends one reference of the role to `buffer`.
+struct Release {
+    static constexpr std::string_view kind = "release";
+    BufferId buffer = no_buffer;
+    bool operator==(const Release&) const = default;
+    template <class Self, class F>
+    static void each(Self& self, F&& field) {
+        field("buffer", self.buffer);
+    }
+};
+
+/// Ends in TimerFired at time `at_ns`, unless the role finishes first.
+struct SetTimer {
+    static constexpr std::string_view kind = "set-timer";
+    ActionId id = 0;
+    Time at_ns = 0;
+    bool operator==(const SetTimer&) const = default;
+    template <class Self, class F>
+    static void each(Self& self, F&& field) {
+        field("id", self.id);
+        field("at_ns", self.at_ns);
+    }
+};
+
+/// The role's last action: it expects no further event and owns no buffer.
+struct Finish {
+    static constexpr std::string_view kind = "finish";
+    Status status = Status::finished;
+    bool operator==(const Finish&) const = default;
+    template <class Self, class F>
+    static void each(Self& self, F&& field) {
+        field("status", self.status);
+    }
+};
+
+using Action = std::variant<Send, Compute, Cancel, Fold, Update, Evaluate, Release, SetTimer, Finish>;
+
+/// The output of one step. Drivers keep one and clear it, so that a step allocates nothing in the steady state.
+struct Actions {
+    std::vector<Action> list;
+    std::vector<Step> steps;
+    std::vector<Part> parts;
+    std::vector<GradientRow> gradients;
+    std::vector<UpdateRow> updates;
+    std::vector<EvalRow> evals;
+    std::vector<WorkerRow> workers;
+
+    void clear() {
+        list.clear();
+        steps.clear();
+        parts.clear();
+        gradients.clear();
+        updates.clear();
+        evals.clear();
+        workers.clear();
+    }
+    bool operator==(const Actions&) const = default;
+};
+
+}  // namespace rubato

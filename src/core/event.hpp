@@ -1,0 +1,155 @@
+// What a driver tells a role: the completion of an action it asked for, or a message.
+#pragma once
+
+#include "core/message.hpp"
+
+#include <optional>
+
+namespace rubato {
+
+/// First event of every role. The role owns one reference to `weights`, the model at version 0.
+struct Start {
+    static constexpr std::string_view kind = "start";
+    BufferId weights = no_buffer;
+    bool operator==(const Start&) const = default;
+    template <class Self, class F>
+    static void each(Self& self, F&& field) {
+        field("weights", self.weights);
+    }
+};
+
+/// A message lies in an inbox slot. The role owns one reference to payload.buffer; releasing it frees the slot.
+struct Delivered {
+    static constexpr std::string_view kind = "delivered";
+    RoleId from = 0;
+    Channel channel = Channel::control;
+    Message message;
+    Slice payload;
+    Time sent_ns = 0;     ///< when the sender's role asked for the send
+    Time started_ns = 0;  ///< when the transfer began to move (after queueing at links and lanes)
+    bool operator==(const Delivered&) const = default;
+    template <class Self, class F>
+    static void each(Self& self, F&& field) {
+        field("from", self.from);
+        field("channel", self.channel);
+        field("message", self.message);
+        field("payload", self.payload);
+        field("sent_ns", self.sent_ns);
+        field("started_ns", self.started_ns);
+    }
+};
+
+/// Completion of Send: the whole message lies in an inbox slot of the receiver.
+struct Taken {
+    static constexpr std::string_view kind = "taken";
+    ActionId id = 0;
+    Time started_ns = 0;
+    bool operator==(const Taken&) const = default;
+    template <class Self, class F>
+    static void each(Self& self, F&& field) {
+        field("id", self.id);
+        field("started_ns", self.started_ns);
+    }
+};
+
+/// Completion of Compute. The role owns one reference to `gradient`.
+struct GradientReady {
+    static constexpr std::string_view kind = "gradient-ready";
+    ActionId id = 0;
+    BufferId gradient = no_buffer;
+    Time begin_ns = 0;
+    Time end_ns = 0;
+    double loss = 0;
+    bool operator==(const GradientReady&) const = default;
+    template <class Self, class F>
+    static void each(Self& self, F&& field) {
+        field("id", self.id);
+        field("gradient", self.gradient);
+        field("begin_ns", self.begin_ns);
+        field("end_ns", self.end_ns);
+        field("loss", self.loss);
+    }
+};
+
+/// Completion of a Compute that Cancel reached in time. Nothing is owned.
+struct Cancelled {
+    static constexpr std::string_view kind = "cancelled";
+    ActionId id = 0;
+    Time begin_ns = 0;
+    bool operator==(const Cancelled&) const = default;
+    template <class Self, class F>
+    static void each(Self& self, F&& field) {
+        field("id", self.id);
+        field("begin_ns", self.begin_ns);
+    }
+};
+
+/// Completion of Fold. The role owns one reference to `accumulator` (new if Fold named none).
+struct Folded {
+    static constexpr std::string_view kind = "folded";
+    ActionId id = 0;
+    BufferId accumulator = no_buffer;
+    bool operator==(const Folded&) const = default;
+    template <class Self, class F>
+    static void each(Self& self, F&& field) {
+        field("id", self.id);
+        field("accumulator", self.accumulator);
+    }
+};
+
+/// Completion of Update. The role owns one reference to `weights`, the new version.
+struct Applied {
+    static constexpr std::string_view kind = "applied";
+    ActionId id = 0;
+    BufferId weights = no_buffer;
+    bool operator==(const Applied&) const = default;
+    template <class Self, class F>
+    static void each(Self& self, F&& field) {
+        field("id", self.id);
+        field("weights", self.weights);
+    }
+};
+
+/// Figures of one version. Errors are fractions in [0, 1]; what the model or the data cannot tell is empty.
+struct Metrics {
+    std::optional<double> valid_loss, valid_error, test_loss, test_error;
+    std::optional<double> gradient_norm, suboptimality;  ///< analytic models
+    bool operator==(const Metrics&) const = default;
+    template <class Self, class F>
+    static void each(Self& self, F&& field) {
+        field("valid_loss", self.valid_loss);
+        field("valid_error", self.valid_error);
+        field("test_loss", self.test_loss);
+        field("test_error", self.test_error);
+        field("gradient_norm", self.gradient_norm);
+        field("suboptimality", self.suboptimality);
+    }
+};
+
+/// Completion of Evaluate.
+struct Evaluated {
+    static constexpr std::string_view kind = "evaluated";
+    ActionId id = 0;
+    Metrics metrics;
+    bool operator==(const Evaluated&) const = default;
+    template <class Self, class F>
+    static void each(Self& self, F&& field) {
+        field("id", self.id);
+        field("metrics", self.metrics);
+    }
+};
+
+/// Completion of SetTimer. A late one is harmless.
+struct TimerFired {
+    static constexpr std::string_view kind = "timer-fired";
+    ActionId id = 0;
+    bool operator==(const TimerFired&) const = default;
+    template <class Self, class F>
+    static void each(Self& self, F&& field) {
+        field("id", self.id);
+    }
+};
+
+using Event = std::variant<Start, Delivered, Taken, GradientReady, Cancelled, Folded, Applied, Evaluated, TimerFired>;
+
+}  // namespace rubato

@@ -1,0 +1,106 @@
+// What roles say to each other. Typed alternatives, never one wide struct.
+//
+// Every alternative lists its fields in `each`, from which src/trace prints and reads it.
+#pragma once
+
+#include "core/types.hpp"
+
+#include <string_view>
+#include <variant>
+
+namespace rubato {
+
+/// A gradient on its way to the version owner: the payload is the gradient (mean over the batch), this is its record.
+struct Push {
+    static constexpr std::string_view kind = "push";
+    Version read_version = 0;     ///< version of the weights that it was computed on
+    std::int64_t worker_seq = 0;  ///< 0, 1, ... within its worker
+    Batch batch;
+    Time pull_ns = 0;   ///< when the worker asked for (or began to wait for) the weights that it computed on
+    Time begin_ns = 0;  ///< computation begins
+    Time end_ns = 0;    ///< computation ends
+    Time push_ns = 0;   ///< the send is handed to the transport
+    double loss = 0;    ///< mean loss of the batch; 0 in timing-only runs
+    bool operator==(const Push&) const = default;
+    template <class Self, class F>
+    static void each(Self& self, F&& field) {
+        field("read_version", self.read_version);
+        field("worker_seq", self.worker_seq);
+        field("batch", self.batch);
+        field("pull_ns", self.pull_ns);
+        field("begin_ns", self.begin_ns);
+        field("end_ns", self.end_ns);
+        field("push_ns", self.push_ns);
+        field("loss", self.loss);
+    }
+};
+
+/// Worker to server: is there anything newer than version `have`? (Gupta et al. 2015, timestamp inquiry)
+struct Inquiry {
+    static constexpr std::string_view kind = "inquiry";
+    Version have = 0;
+    bool operator==(const Inquiry&) const = default;
+    template <class Self, class F>
+    static void each(Self& self, F&& field) {
+        field("have", self.have);
+    }
+};
+
+/// Server to worker: what you hold is current; compute on `batch`. Also the very first word to each worker.
+struct Proceed {
+    static constexpr std::string_view kind = "proceed";
+    Version version = 0;
+    Batch batch;
+    Time held_ns = 0;    ///< time that the policy held the worker back
+    Time queued_ns = 0;  ///< time that the request waited behind other work of the server
+    bool operator==(const Proceed&) const = default;
+    template <class Self, class F>
+    static void each(Self& self, F&& field) {
+        field("version", self.version);
+        field("batch", self.batch);
+        field("held_ns", self.held_ns);
+        field("queued_ns", self.queued_ns);
+    }
+};
+
+/// Server to worker: the payload is the model at `version`. An empty batch means: keep it and wait.
+struct Weights {
+    static constexpr std::string_view kind = "weights";
+    Version version = 0;
+    Batch batch;
+    Time held_ns = 0;
+    Time queued_ns = 0;
+    bool operator==(const Weights&) const = default;
+    template <class Self, class F>
+    static void each(Self& self, F&& field) {
+        field("version", self.version);
+        field("batch", self.batch);
+        field("held_ns", self.held_ns);
+        field("queued_ns", self.queued_ns);
+    }
+};
+
+/// Server to worker: the run is over; answer with Bye.
+struct Stop {
+    static constexpr std::string_view kind = "stop";
+    bool operator==(const Stop&) const = default;
+    template <class Self, class F>
+    static void each(Self&, F&&) {}
+};
+
+/// Worker to server, its last word: whether a gradient was begun that is never pushed, and its record.
+struct Bye {
+    static constexpr std::string_view kind = "bye";
+    bool cancelled = false;
+    Push gradient;
+    bool operator==(const Bye&) const = default;
+    template <class Self, class F>
+    static void each(Self& self, F&& field) {
+        field("cancelled", self.cancelled);
+        field("gradient", self.gradient);
+    }
+};
+
+using Message = std::variant<Push, Inquiry, Proceed, Weights, Stop, Bye>;
+
+}  // namespace rubato

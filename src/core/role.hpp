@@ -1,0 +1,31 @@
+// Roles: values with one entry point.
+#pragma once
+
+#include "core/action.hpp"
+#include "core/scenario.hpp"
+#include "core/server.hpp"
+#include "core/worker.hpp"
+
+#include <string>
+#include <variant>
+#include <vector>
+
+namespace rubato {
+
+/// A role is copyable, comparable and printable; it lives wherever a driver puts it.
+using Role = std::variant<Server, Worker>;
+
+/// The one entry point. Appends to `actions` (the driver clears them); events of one role come in the order of `now`.
+void step(Role& role, Time now, const Event& event, Actions& actions);
+
+/// For whom and for what the role waits, since when; empty when it is done. Names the culprit of a deadlock or a stall.
+std::string waiting(const Role& role);
+
+/// "server", "worker 3".
+std::string role_name(RoleId role);
+
+/// The roles of a scenario: role 0 is the server, role 1 + w worker w. samples: training samples of one epoch;
+/// parameters: elements of weights and gradients (0 in timing-only runs without a model).
+std::vector<Role> make_roles(const Scenario& scenario, std::int64_t samples, std::int64_t parameters);
+
+}  // namespace rubato

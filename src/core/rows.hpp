@@ -1,0 +1,137 @@
+// Rows of the output contract, as the roles that own the facts state them. src/trace writes them.
+#pragma once
+
+#include "core/event.hpp"
+
+#include <string_view>
+
+namespace rubato {
+
+enum class Outcome : std::uint8_t { applied, dropped, cancelled, leftover };
+
+/// One started gradient; a row of gradients.csv. Times in nanoseconds; -1 where the gradient never got there.
+struct GradientRow {
+    std::int64_t seq = 0;  ///< order of acceptance by the version owner
+    WorkerId worker = 0;
+    std::int64_t worker_seq = 0;
+    Version read_version = 0;
+    Version apply_version = -1;  ///< version that the update replaces; staleness = apply_version - read_version
+    std::int32_t samples = 0;
+    Time pull_ns = -1, begin_ns = -1, end_ns = -1, push_ns = -1, applied_ns = -1;
+    Outcome outcome = Outcome::applied;
+    double scale = 1;  ///< factor of the staleness rule
+    double loss = 0;
+    Batch batch;
+    bool operator==(const GradientRow&) const = default;
+    std::int64_t staleness() const { return apply_version < 0 ? -1 : apply_version - read_version; }
+    template <class Self, class F>
+    static void each(Self& self, F&& field) {
+        field("seq", self.seq);
+        field("worker", self.worker);
+        field("worker_seq", self.worker_seq);
+        field("read_version", self.read_version);
+        field("apply_version", self.apply_version);
+        field("samples", self.samples);
+        field("pull_ns", self.pull_ns);
+        field("begin_ns", self.begin_ns);
+        field("end_ns", self.end_ns);
+        field("push_ns", self.push_ns);
+        field("applied_ns", self.applied_ns);
+        field("outcome", self.outcome);
+        field("scale", self.scale);
+        field("loss", self.loss);
+        field("batch", self.batch);
+    }
+};
+
+/// One update; a row of updates.csv.
+struct UpdateRow {
+    Time time_ns = 0;
+    Version version = 0;  ///< the version that it makes
+    std::int32_t shard = 0;
+    std::int32_t contributors = 0;
+    double mean_staleness = 0;  ///< from the vector clock: Gupta et al. 2015, equation 2
+    std::int64_t samples = 0;   ///< samples of this update
+    double epoch = 0;           ///< accepted samples / N
+    double learning_rate = 0;
+    double effective_learning_rate = 0;  ///< times the mean factor of the staleness rule
+    bool operator==(const UpdateRow&) const = default;
+    template <class Self, class F>
+    static void each(Self& self, F&& field) {
+        field("time_ns", self.time_ns);
+        field("version", self.version);
+        field("shard", self.shard);
+        field("contributors", self.contributors);
+        field("mean_staleness", self.mean_staleness);
+        field("samples", self.samples);
+        field("epoch", self.epoch);
+        field("learning_rate", self.learning_rate);
+        field("effective_learning_rate", self.effective_learning_rate);
+    }
+};
+
+/// One evaluation; a row of evals.csv. `time_ns` is when the version was current, not when the figures were ready.
+struct EvalRow {
+    Time time_ns = 0;
+    Version version = 0;
+    double epoch = 0;
+    std::int64_t samples = 0;           ///< accepted so far
+    std::optional<double> train_loss;  ///< mean minibatch loss since the last row
+    Metrics metrics;
+    bool operator==(const EvalRow&) const = default;
+    template <class Self, class F>
+    static void each(Self& self, F&& field) {
+        field("time_ns", self.time_ns);
+        field("version", self.version);
+        field("epoch", self.epoch);
+        field("samples", self.samples);
+        field("train_loss", self.train_loss);
+        field("metrics", self.metrics);
+    }
+};
+
+/// Where a worker's time went, in nanoseconds from its start to the last applied update; a row of workers.csv.
+struct WorkerRow {
+    WorkerId worker = 0;
+    std::int64_t gradients = 0;  ///< computed to the end
+    std::int64_t inquiries = 0;
+    std::int64_t pulls = 0;  ///< weight deliveries
+    Time compute_ns = 0;
+    Time push_queued_ns = 0, push_moving_ns = 0;
+    Time pull_request_ns = 0, pull_moving_ns = 0;
+    Time policy_wait_ns = 0;  ///< held back by the policy
+    Time apply_wait_ns = 0;   ///< behind other work of the server
+    Time idle_ns = 0;         ///< before the first and after the last piece of work
+    bool operator==(const WorkerRow&) const = default;
+    template <class Self, class F>
+    static void each(Self& self, F&& field) {
+        field("worker", self.worker);
+        field("gradients", self.gradients);
+        field("inquiries", self.inquiries);
+        field("pulls", self.pulls);
+        field("compute_ns", self.compute_ns);
+        field("push_queued_ns", self.push_queued_ns);
+        field("push_moving_ns", self.push_moving_ns);
+        field("pull_request_ns", self.pull_request_ns);
+        field("pull_moving_ns", self.pull_moving_ns);
+        field("policy_wait_ns", self.policy_wait_ns);
+        field("apply_wait_ns", self.apply_wait_ns);
+        field("idle_ns", self.idle_ns);
+    }
+};
+
+/// How a run ended; `finished` and `diverged` are said by the engine, the others by drivers.
+enum class Status : std::uint8_t { finished, diverged, deadlock, stalled, peer_lost, interrupted, disk_full };
+
+constexpr std::string_view name(Outcome outcome) {
+    constexpr std::string_view names[] = {"applied", "dropped", "cancelled", "leftover"};
+    return names[static_cast<int>(outcome)];
+}
+
+constexpr std::string_view name(Status status) {
+    constexpr std::string_view names[] = {"finished",  "diverged",    "deadlock", "stalled",
+                                          "peer_lost", "interrupted", "disk_full"};
+    return names[static_cast<int>(status)];
+}
+
+}  // namespace rubato

@@ -1,0 +1,199 @@
+// The scenario as a typed value: what src/cli makes of the JSON after checking it and filling in the defaults.
+//
+// Field names are those of the JSON. Times are seconds and sizes bytes unless the name says otherwise.
+#pragma once
+
+#include "core/staleness_rule.hpp"
+#include "core/types.hpp"
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace rubato {
+
+/// How batches are drawn; the guarantees of each mode are in docs/protocols.md.
+enum class Sampling : std::uint8_t { shared_epoch, strided, random, sharded };
+
+struct DataSpec {
+    std::string dataset = "synthetic";  ///< synthetic | fashion-mnist | idx
+    std::string path;                   ///< folder of an IDX dataset, resolved; empty: the package's folder
+    std::int64_t samples = 0;           ///< training samples of a synthetic set, or of a timing-only run
+    std::int64_t test_samples = 0;      ///< synthetic sets
+    std::vector<int> shape;             ///< synthetic sets: {height, width, channels}
+    int classes = 10;                   ///< synthetic sets
+    double validation = 0;              ///< fraction of the training samples kept for validation
+    Sampling sampling = Sampling::shared_epoch;
+    bool subtract_mean = true;  ///< the training mean of each pixel
+};
+
+struct ModelSpec {
+    std::string name;       ///< constant | tagged | quadratic | softmax | mlp | cnn; empty: none
+    bool gradients = true;  ///< "gradients": "real" | "none"
+    std::vector<int> hidden;
+    std::int64_t dimension = 1;  ///< analytic models
+    double conditioning = 1;     ///< quadratic: largest over smallest curvature
+    double noise = 0;            ///< quadratic: standard deviation of the gradient noise of one sample
+    double value = 1;            ///< constant: every element of every gradient
+};
+
+/// What the simulated machine is charged, apart from the model that learns.
+struct CostSpec {
+    std::string model;             ///< a name of the catalogue, or empty
+    std::int64_t push_bytes = 0;   ///< a gradient message
+    std::int64_t pull_bytes = 0;   ///< a weights message
+    double flops_per_sample = 0;   ///< forward and backward
+    std::int64_t parameters = 0;
+};
+
+/// Workers with one device class.
+struct WorkerGroup {
+    int count = 1;
+    std::string device = "default";
+    int per_host = 0;  ///< 0: spread evenly over `hosts`, or one a host
+};
+
+struct WorkersSpec {
+    std::vector<WorkerGroup> groups;
+    int batch_size = 32;  ///< of one worker (the papers' mu)
+    std::string pipeline = "blocking";
+    int hosts = 0;  ///< workers spread evenly over so many hosts; 0: per_host decides
+    int count() const {
+        int total = 0;
+        for (const auto& group : groups) total += group.count;
+        return total;
+    }
+};
+
+struct ProtocolSpec {
+    std::string name;              ///< canonical: hardsync | n-softsync | async
+    int n = 1;                     ///< n-softsync
+    int gradients_per_update = 0;  ///< n-softsync; 0: floor(lambda / n)
+};
+
+struct OptimizerSpec {
+    std::string name = "sgd";  ///< sgd | momentum
+    double momentum = 0;
+    double learning_rate = 0.01;
+    double weight_decay = 0;
+    StalenessRule staleness_rule;
+    /// From `epoch` on, the rate is multiplied by `factor` (each entry on top of those before it).
+    struct Drop {
+        double epoch = 0;
+        double factor = 1;
+        bool operator==(const Drop&) const = default;
+    };
+    std::vector<Drop> schedule;
+};
+
+struct Target {
+    std::string metric = "valid_error";  ///< valid_error | valid_loss | test_error | test_loss | train_loss | ...
+    double at_most = 0;
+    bool operator==(const Target&) const = default;
+};
+
+/// The first that is reached ends the run.
+struct StopSpec {
+    std::optional<double> epochs;
+    std::optional<std::int64_t> updates;
+    std::optional<std::int64_t> gradients;  ///< accepted by the server
+    std::optional<double> seconds;
+    std::optional<Target> target;
+    bool on_divergence = true;  ///< "diverged": "stop" | "continue"
+};
+
+struct EvaluateSpec {
+    std::optional<double> every_epochs;
+    bool at_end = true;
+};
+
+/// Seconds of one gradient as a function of the batch size, on an unshared host.
+struct DeviceSpec {
+    enum class Kind : std::uint8_t { flops, table, power, affine };
+    Kind kind = Kind::flops;                        ///< flops: flops_per_sample * batch / host speed
+    std::vector<std::pair<double, double>> table;  ///< (batch, seconds), ascending
+    double c = 0, p = 1, b0 = 1;                    ///< power: c * (batch / b0)^p
+    double a = 0, b = 0;                            ///< affine: a + b * batch
+    double host_sharing = 0;                        ///< times (1 + host_sharing * (workers on the host - 1))
+};
+
+struct NoiseSpec {
+    double lognormal_cv = 0;  ///< mean 1, coefficient of variation cv
+};
+
+struct ServerCostSpec {
+    double push_s = 0;    ///< each gradient that is taken in
+    double pull_s = 0;    ///< each weights message that goes out
+    double update_s = 0;  ///< each update
+};
+
+/// An inline star: one private full-duplex link a host.
+struct StarSpec {
+    double bandwidth = 1.25e9;         ///< bytes/s of each worker host's link
+    double latency = 1e-5;             ///< s of each link
+    double server_bandwidth = 0;       ///< 0: as `bandwidth`
+    double host_speed = 1e11;          ///< flop/s
+    bool operator==(const StarSpec&) const = default;
+};
+
+struct NetworkSpec {
+    std::string model = "simgrid";
+    std::string simgrid = "CM02";  ///< CM02 | LV08
+    bool tcp_gamma = false;
+    int concurrent_transfers = 8;  ///< a direction of a host's link; 0: unlimited
+    StarSpec star;                 ///< used where `platform` is empty
+};
+
+struct ClusterSpec {
+    std::string platform;  ///< SimGrid XML or JSON file, resolved; empty: the inline star
+    std::vector<std::string> hosts;  ///< worker hosts in order (empty: all but the server's, in platform order)
+    std::string server_host;         ///< empty: the platform's first host
+    NetworkSpec network;
+    std::map<std::string, DeviceSpec> devices;
+    NoiseSpec noise;
+    ServerCostSpec server;
+};
+
+struct TraceSpec {
+    bool gradients = true;
+    int every = 1;  ///< gradients.csv keeps one row in `every`
+    bool updates = true;
+    bool timeline = false;
+    bool events = false;
+};
+
+struct Seeds {
+    std::uint64_t init = 1, data = 1, timing = 1;
+};
+
+struct Scenario {
+    std::string name;
+    std::uint64_t seed = 1;
+    Seeds seeds;
+    DataSpec data;
+    ModelSpec model;
+    CostSpec cost;
+    WorkersSpec workers;
+    ProtocolSpec protocol;
+    std::string topology = "star";
+    OptimizerSpec optimizer;
+    StopSpec stop;
+    EvaluateSpec evaluate;
+    ClusterSpec cluster;
+    TraceSpec trace;
+    int threads_per_worker = 1;
+    int pool_threads = 0;  ///< threads for real gradients in simulation; 0: the machine's cores
+
+    int lambda() const { return workers.count(); }
+};
+
+/// Gradients of one update under n-softsync: floor(lambda / n), at least 1 (Gupta et al. 2015, section 3.1).
+inline int gradients_per_update(const ProtocolSpec& protocol, int lambda) {
+    if (protocol.gradients_per_update > 0) return protocol.gradients_per_update;
+    return lambda / protocol.n > 0 ? lambda / protocol.n : 1;
+}
+
+}  // namespace rubato

@@ -1,0 +1,61 @@
+// Staleness rules: how the learning rate answers to staleness. A part of its own, composable with every policy.
+#pragma once
+
+#include "core/types.hpp"
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace rubato {
+
+/// What a rule may look at when a gradient is accepted.
+struct RuleInfo {
+    double staleness = 0;       ///< versions between the weights that were read and those that the update replaces
+    double age = 0;             ///< seconds between the pull and the acceptance
+    double worker = 0;
+    double samples = 0;
+    double version = 0;         ///< the version that the update replaces
+    double epoch = 0;           ///< accepted samples / N
+    double mean_staleness = 0;  ///< of the last update; 0 before the first
+    double lambda = 1;
+    double n = 1;               ///< n of n-softsync; lambda / gradients per update elsewhere
+    double batch_size = 1;
+};
+
+/// An expression over RuleInfo, parsed outside the core. Equal texts are equal rules.
+class Expression {
+public:
+    virtual ~Expression() = default;
+    virtual double operator()(const RuleInfo& info) const = 0;
+    virtual std::string_view text() const = 0;
+};
+
+/// A named rule or an expression. Update-level rules leave the gradients' bits alone and scale the learning rate;
+/// gradient-level rules weigh each gradient within its update.
+struct StalenessRule {
+    enum class Kind : std::uint8_t {
+        none,
+        sqrt_batch,              ///< alpha * sqrt(lambda * batch_size / reference_batch): hardsync of Gupta et al. 2015
+        inverse_n,               ///< alpha / n: n-softsync, ibid.
+        inverse_mean_staleness,  ///< alpha / max(1, mean staleness of the last update), ibid.
+        inverse_staleness,       ///< each gradient / max(1, its staleness): footnote, ibid.
+        polynomial,              ///< each gradient * (1 + its staleness)^-exponent
+        expression               ///< each gradient * expression
+    };
+    Kind kind = Kind::none;
+    double reference_batch = 128;
+    double exponent = 0.5;
+    std::shared_ptr<const Expression> expression;
+
+    /// Factor on the learning rate of the whole update.
+    double update_factor(const RuleInfo& info) const;
+    /// Factor on one gradient.
+    double gradient_factor(const RuleInfo& info) const;
+    bool operator==(const StalenessRule& other) const;
+};
+
+std::string_view name(StalenessRule::Kind kind);
+
+}  // namespace rubato

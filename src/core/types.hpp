@@ -1,0 +1,66 @@
+// Value types that every room shares: time, identities, buffers and batches.
+//
+// The core sees the standard library only. It does no I/O, reads no clock, starts no thread and draws no random
+// number: the same state and the same event always give the same actions.
+#pragma once
+
+#include <compare>
+#include <cstdint>
+
+namespace rubato {
+
+/// Nanoseconds from the start of the run, virtual or wall: the engine cannot tell which.
+using Time = std::int64_t;
+
+/// Index of a role in the run: 0 is the server, 1 + w is worker w.
+using RoleId = std::int32_t;
+
+/// Index of a worker, 0 <= worker < lambda (the papers' learner).
+using WorkerId = std::int32_t;
+
+/// Number of updates that made these weights (the papers' timestamp); 0 is the initial model.
+using Version = std::int64_t;
+
+/// Identity of an asynchronous action within its role. It ends in exactly one completion event.
+using ActionId = std::int64_t;
+
+/// A buffer of the driver's pool; no_buffer stands for none.
+using BufferId = std::int32_t;
+inline constexpr BufferId no_buffer = -1;
+
+/// `count` elements of `buffer` from element `first` on. A message without payload carries {no_buffer, 0, 0}.
+struct Slice {
+    BufferId buffer = no_buffer;
+    std::int64_t first = 0;
+    std::int64_t count = 0;
+    bool operator==(const Slice&) const = default;
+    template <class Self, class F>
+    static void each(Self& self, F&& field) {
+        field("buffer", self.buffer);
+        field("first", self.first);
+        field("count", self.count);
+    }
+};
+
+/// The samples of one gradient: `count` entries from position `first` of the sequence that the sampling mode defines
+/// for `epoch` (learn/sampler.hpp maps positions to samples). count == 0 is no batch.
+struct Batch {
+    std::int32_t epoch = 0;
+    std::int32_t count = 0;
+    std::int64_t first = 0;
+    bool operator==(const Batch&) const = default;
+    template <class Self, class F>
+    static void each(Self& self, F&& field) {
+        field("epoch", self.epoch);
+        field("first", self.first);
+        field("count", self.count);
+    }
+};
+
+/// Channels between two roles; each is first in, first out in every backend.
+enum class Channel : std::uint8_t { control, gradient, weights };
+
+/// Each role has two lanes of work, first in, first out: simulation charges them, execution maps them to threads.
+enum class Lane : std::uint8_t { compute, apply };
+
+}  // namespace rubato

@@ -1,0 +1,65 @@
+// A learning task: a model on a dataset with a sampling mode. The one door between drivers and gradient kernels.
+#pragma once
+
+#include "core/event.hpp"
+#include "core/scenario.hpp"
+
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace rubato::learn {
+
+/// Scratch memory of one gradient in computation; one a thread, made by Task::workspace, reused from call to call.
+class Workspace {
+public:
+    virtual ~Workspace() = default;
+};
+
+/// Runs n independent jobs 0..n-1, perhaps at once, and returns when all are done.
+class Parallel {
+public:
+    virtual ~Parallel() = default;
+    virtual void run(int jobs, const std::function<void(int)>& job) = 0;
+};
+
+/// Immutable after construction; every const member may be called from several threads, each with its own workspace.
+class Task {
+public:
+    virtual ~Task() = default;
+
+    /// Number of elements of weights and gradients (float32).
+    virtual std::int64_t parameters() const = 0;
+    /// Training samples of one epoch (validation samples left out).
+    virtual std::int64_t samples() const = 0;
+    virtual std::unique_ptr<Workspace> workspace() const = 0;
+
+    /// Version 0 of the weights, a pure function of seeds.init. weights: [parameters].
+    virtual void initialize(std::span<float> weights) const = 0;
+
+    /// Mean gradient over the batch that `worker` was dealt as its worker_seq-th. Returns the mean loss.
+    /// weights, gradient: [parameters]. The same bits for the same arguments, whatever thread calls.
+    virtual double gradient(std::span<const float> weights, WorkerId worker, std::int64_t worker_seq,
+                            const Batch& batch, std::span<float> gradient, Workspace& workspace) const = 0;
+
+    /// Figures over the validation and test samples; the same bits whatever `parallel` does.
+    virtual Metrics evaluate(std::span<const float> weights, Parallel& parallel) const = 0;
+
+    /// Sample ids of a batch, in order (empty for analytic models).
+    virtual std::vector<std::int32_t> sample_ids(WorkerId worker, const Batch& batch) const = 0;
+};
+
+/// Throws learn::InputError (one line: file, what was expected, what was found) where data are missing or broken.
+std::unique_ptr<Task> make_task(const Scenario& scenario);
+
+/// Number of training samples of one epoch, and of elements of the model, without keeping the data in memory.
+struct TaskSize {
+    std::int64_t samples = 0;     ///< training samples of one epoch
+    std::int64_t parameters = 0;  ///< 0 where there is no model
+    double flops_per_sample = 0;  ///< forward and backward
+};
+TaskSize task_size(const Scenario& scenario);
+
+}  // namespace rubato::learn

@@ -1,0 +1,71 @@
+// The small door between the simulation driver and a network model: now, at, transfer.
+#pragma once
+
+#include "core/scenario.hpp"
+#include "core/types.hpp"
+
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace rubato::sim {
+
+using HostId = std::int32_t;
+
+/// What the driver wants to know of the machine that the roles are placed on.
+struct HostInfo {
+    std::string name;
+    double speed = 0;  ///< flop/s of one core
+    int cores = 1;
+};
+
+/// Called by the network in virtual time. Either call may start transfers and set the alarm.
+class NetworkSink {
+public:
+    virtual ~NetworkSink() = default;
+    /// The alarm set by `at` rings.
+    virtual void on_alarm() = 0;
+    /// The whole of `transfer(..., token)` has arrived (ok), or its route or an end of it went off (not ok).
+    virtual void on_transfer(std::int64_t token, bool ok) = 0;
+};
+
+/// A modelled network. One run a value; a value is used by one thread.
+class Network {
+public:
+    virtual ~Network() = default;
+    virtual const std::vector<HostInfo>& hosts() const = 0;
+    /// Virtual time, rounded to the nanosecond.
+    virtual Time now() const = 0;
+    /// Sets the one alarm; a later call replaces an earlier one. `when` in the past means now.
+    virtual void at(Time when) = 0;
+    /// Starts moving `bytes` at once. No queue, no cap: that is the driver's.
+    virtual void transfer(HostId from, HostId to, double bytes, std::int64_t token) = 0;
+    /// Latency of the route plus bytes over its narrowest link: what a control message takes, outside the sharing.
+    virtual Time control_delay(HostId from, HostId to, double bytes) = 0;
+    /// Runs until neither an alarm nor a transfer is left, or until stop().
+    virtual void run(NetworkSink& sink) = 0;
+    virtual void stop() = 0;
+    /// One line a route, for `rubato check`: bandwidth in bytes/s of the narrowest link and latency in s.
+    virtual std::pair<double, double> route(HostId from, HostId to) = 0;
+    /// Warnings that the platform's reader had (units assumed and the like), for the user.
+    virtual const std::vector<std::string>& warnings() const = 0;
+};
+
+/// A platform or network setting is wrong; what() is one line with file, line where known, expectation, suggestion.
+struct PlatformError : std::runtime_error {
+    using std::runtime_error::runtime_error;
+};
+
+/// How many hosts the inline star needs: one for the server and one for each worker host.
+struct NetworkRequest {
+    const Scenario* scenario = nullptr;
+    int star_hosts = 0;  ///< of the inline star, the server's (host 0) included
+};
+
+/// Opens the module of the model that the scenario names (dlopen, found relative to the executable). Throws
+/// PlatformError, also where the module is not installed.
+std::unique_ptr<Network> open_network(const NetworkRequest& request);
+
+}  // namespace rubato::sim

@@ -1,0 +1,108 @@
+// One writer for every backend: what the drivers report becomes the files of a run directory (docs/traces.md).
+#pragma once
+
+#include "core/action.hpp"
+#include "core/scenario.hpp"
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+namespace rubato::trace {
+
+/// Where a role runs; strings for people.
+struct Place {
+    std::string host;
+    std::string device;
+};
+
+/// A stretch of time of one role; a row of timeline.csv.
+struct Span {
+    RoleId role = 0;
+    const char* kind = "";  ///< compute | push | pull | inquiry | apply | evaluate | wait
+    Time begin_ns = 0;
+    Time end_ns = 0;
+    RoleId peer = -1;
+    std::int64_t bytes = 0;
+};
+
+/// Totals of one server, from the driver's lanes; a row of servers.csv.
+struct ServerRow {
+    RoleId role = 0;
+    std::int64_t pushes = 0;
+    std::int64_t updates = 0;
+    std::int64_t replies = 0;  ///< weights messages sent
+    Time push_ns = 0, update_ns = 0, pull_ns = 0;  ///< apply lane, by what it was busy with
+    Time evaluate_ns = 0;
+    std::int64_t bytes_in = 0, bytes_out = 0;
+};
+
+/// What the driver knows at the end of a run.
+struct DriverReport {
+    std::string backend;  ///< sim | local | mpi | shm
+    bool virtual_clock = true;
+    Status status = Status::finished;
+    std::string detail;
+    Time end_ns = 0;                  ///< last event of the run
+    std::int64_t messages = 0;        ///< pushes and weights deliveries
+    std::int64_t control_messages = 0;
+    std::int64_t bytes = 0;           ///< of all messages
+    std::optional<std::uint64_t> weights_hash;  ///< of the final weights
+    std::vector<ServerRow> servers;
+    double wall_s = 0;
+};
+
+/// How far a run is; for progress bars.
+struct Progress {
+    double fraction = 0;  ///< of the stop criterion that is nearest, in [0, 1]
+    Time now_ns = 0;
+    std::int64_t samples = 0;
+    std::int64_t gradients = 0;
+    std::int64_t updates = 0;
+    double epochs = 0;
+    double last_valid_error = -1;  ///< -1: none yet
+    double mean_staleness = 0;
+};
+
+/// The disk is full or the directory cannot be written; what() is one line.
+struct OutputError : std::runtime_error {
+    using std::runtime_error::runtime_error;
+};
+
+struct RecorderOptions {
+    std::string directory;      ///< empty: nothing is written, figures only
+    std::string scenario_json;  ///< resolved; becomes scenario.json
+    std::string command;        ///< becomes command.txt
+    std::int64_t samples = 0;   ///< training samples of one epoch
+    std::int64_t parameters = 0;
+    std::vector<Place> places;  ///< by role
+};
+
+/// Collects what a run tells and writes it as it comes, so that a kill at any moment breaks at most the last line of a
+/// file. step() and span() may be called from several threads.
+class Recorder {
+public:
+    Recorder(const Scenario& scenario, RecorderOptions options);
+    ~Recorder();
+    Recorder(const Recorder&) = delete;
+    Recorder& operator=(const Recorder&) = delete;
+
+    /// Every step of every role, in order within a role. Rows go to their tables; with trace.events the event and the
+    /// actions go to events.log.
+    void step(Time now, RoleId role, const Event& event, const Actions& actions);
+    /// With trace.timeline only; drivers may ask `wants_timeline` first.
+    void span(const Span& span);
+    bool wants_timeline() const;
+    Progress progress() const;
+    /// Writes workers.csv, servers.csv and, last and by rename, summary.json. Returns the text of summary.json.
+    std::string finish(const DriverReport& report);
+
+private:
+    struct Impl;
+    std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace rubato::trace

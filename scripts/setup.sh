@@ -22,7 +22,7 @@ die() {
 # Installs those of the packages "$@" that are missing. Where none is, it needs neither apt, nor root, nor a network.
 ensure_packages() {
     local package missing=() as_root=()
-    command -v dpkg-query >/dev/null || die "dpkg-query not found: install by hand what scripts/setup.sh lists as PACKAGES"
+    command -v dpkg-query >/dev/null || die "dpkg-query not found; install by hand: $*"
     for package in "$@"; do
         # shellcheck disable=SC2016  # the format is dpkg-query's, not the shell's
         [[ $(dpkg-query -W -f='${db:Status-Status}' "$package" 2>/dev/null) == installed ]] || missing+=("$package")

@@ -57,7 +57,7 @@ PROTOCOLS: dict[str, Style] = {
 }
 
 # n-softsync from n = 1 (dark) to n = 64 and beyond (light): shades of the one blue.
-_N_DARK, _N_LIGHT, _N_MAX = "#00416A", "#7FBDE6", 64
+_N_DARK, _N_LIGHT, _N_MAX = "#005A94", "#8CC5EE", 64
 
 
 def protocol_style(protocol: str, n: int | None = None, variant: int = 0) -> Style:

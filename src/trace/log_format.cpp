@@ -22,13 +22,6 @@ void take_number(std::string_view& text, Number& value) {
     text.remove_prefix(static_cast<std::size_t>(end - text.data()));
 }
 
-/// Up to the next space, which is taken as well.
-std::string_view take_word(std::string_view& text) {
-    const std::string_view word = text.substr(0, text.find(' '));
-    text.remove_prefix(word.size() < text.size() ? word.size() + 1 : word.size());
-    return word;
-}
-
 }  // namespace
 
 std::string to_text(const LogHeader& header) {
@@ -89,10 +82,16 @@ std::string sealed_line(ChecksumChain& chain, std::string_view kind, std::string
 
 LogLine split_line(std::string_view line) {
     LogLine out;
-    out.kind = take_word(line);
-    out.checksum = take_word(line);
+    out.kind = cut_word(line);
+    out.checksum = cut_word(line);
     out.body = line;
     return out;
+}
+
+std::string_view cut_word(std::string_view& text) {
+    const std::string_view word = text.substr(0, text.find(' '));
+    text.remove_prefix(word.size() < text.size() ? word.size() + 1 : word.size());
+    return word;
 }
 
 }  // namespace rubato::trace

@@ -55,4 +55,7 @@ struct LogLine {
 };
 LogLine split_line(std::string_view line);
 
+/// Cuts the word before the next space, and that space, off `text`.
+std::string_view cut_word(std::string_view& text);
+
 }  // namespace rubato::trace

@@ -8,13 +8,6 @@
 namespace rubato::trace {
 namespace {
 
-/// Cuts the word before the next space off `text`.
-std::string_view cut_word(std::string_view& text) {
-    const std::string_view word = text.substr(0, text.find(' '));
-    text.remove_prefix(word.size() < text.size() ? word.size() + 1 : word.size());
-    return word;
-}
-
 template <class Number>
 bool read_number(std::string_view word, Number& value) {
     const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), value);
@@ -108,11 +101,16 @@ void LogReader::parse_event() {
 
 void LogReader::name_altered_event() {
     std::string_view text = parts_.body;
-    cut_word(text);
-    const std::string_view word = cut_word(text);
+    Time now = 0;
     RoleId role = -1;
-    place_ = read_number(word, role) && role >= 0 ? role_name_(role) : "role " + std::string(word);
-    place_ += ", event " + std::string(cut_word(text));
+    const bool timed = read_number(cut_word(text), now);
+    const std::string_view word = cut_word(text);
+    if (timed && read_number(word, role) && role >= 0)
+        place_ = role_name_(role) + ", event " + std::string(cut_word(text));
+    else if (parts_.kind == "E")
+        place_ = "role " + std::string(word) + ", event " + std::string(cut_word(text));
+    else if (place_.empty())  // it may have been anything; otherwise the event before it is named
+        place_ = "role ?, event ?";
 }
 
 bool LogReader::read_end_line() {
@@ -120,6 +118,7 @@ bool LogReader::read_end_line() {
     const std::string count = std::to_string(lines_ - 1);
     if (!checksum_holds() || parts_.kind != "END" || parts_.body != count) {
         if (broken_off(before, "END", count)) return finish();
+        if (parts_.kind != "END") name_altered_event();
         return report("this line or the order of lines was altered: " + quoted(line_));
     }
     if (read_line()) return report("a line after the end: " + quoted(line_));

@@ -4,13 +4,10 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <utility>
 
 namespace rubato::trace {
 namespace {
-
-/// Of the scenario and of what came out; a run under --force must not leave a mixture of two.
-constexpr const char* names[] = {"summary.json", "gradients.csv", "updates.csv", "evals.csv",     "workers.csv",
-                                 "servers.csv",  "timeline.csv",  "events.log",  "scenario.json", "command.txt"};
 
 Place place_of(const std::vector<Place>& places, RoleId role) {
     const auto index = static_cast<std::size_t>(role);
@@ -27,10 +24,7 @@ void write_row(LineFile& file, const Row& row) {
 Output::Output(const Scenario& scenario, const RecorderOptions& options)
     : directory_(options.directory), every_(std::max(1, scenario.trace.every)) {
     make_directory(directory_);
-    for (const char* name : names) {
-        std::error_code error;  // what cannot be removed will not be writable either
-        std::filesystem::remove(path(name), error);
-    }
+    remove_leftovers(scenario.trace);
     write_file_by_rename(path("scenario.json"), options.scenario_json);
     write_file_by_rename(path("command.txt"), options.command + "\n");
     if (scenario.trace.gradients) gradients_.emplace(path("gradients.csv"), gradients_header);
@@ -44,6 +38,17 @@ Output::Output(const Scenario& scenario, const RecorderOptions& options)
     header.lambda = scenario.lambda();
     header.scenario = scenario.name;
     log_.emplace(path("events.log"), header);
+}
+
+void Output::remove_leftovers(const TraceSpec& trace) const {
+    const std::pair<const char*, bool> names[] = {{"summary.json", true},          {"workers.csv", true},
+                                                  {"servers.csv", true},           {"gradients.csv", !trace.gradients},
+                                                  {"updates.csv", !trace.updates}, {"timeline.csv", !trace.timeline},
+                                                  {"events.log", !trace.events}};
+    for (const auto& [name, remove] : names) {
+        std::error_code error;  // where nothing can be removed nothing can be written, which is reported then
+        if (remove) std::filesystem::remove(path(name), error);
+    }
 }
 
 void Output::write(Time now, RoleId role, const Event& event, const Actions& actions) {

@@ -14,8 +14,7 @@ namespace rubato::trace {
 /// Every member but the destructor throws OutputError (one line). Not safe for threads.
 class Output {
 public:
-    /// Creates the directory, removes what an earlier run left under the names of the contract, and begins the files
-    /// that the scenario asks for.
+    /// Creates the directory, removes what an earlier run left there and begins the files that the scenario asks for.
     Output(const Scenario& scenario, const RecorderOptions& options);
 
     void write(Time now, RoleId role, const Event& event, const Actions& actions);
@@ -28,6 +27,8 @@ public:
     void write_summary(const std::string& text);
 
 private:
+    /// A run with --force must not leave a mixture of two: what this one writes late or not at all goes first.
+    void remove_leftovers(const TraceSpec& trace) const;
     std::string path(const char* name) const { return directory_ + "/" + name; }
 
     std::string directory_;

@@ -201,7 +201,7 @@ SimgridNetwork::Flow& SimgridNetwork::take_flow() {
 void SimgridNetwork::transfer(HostId from, HostId to, double bytes, std::int64_t token) {
     if (stopped_) return;
     // Throws where there is no route, before SimGrid aborts.
-    const bool direct = from == to && std::isinf(cached_route(from, to).bandwidth);
+    const bool direct = std::isinf(cached_route(from, to).bandwidth) && from == to;
     if (something_went_off && !path_is_on(from, to)) return report_at_once(token, false);
     if (direct) return report_at_once(token, true);
     Flow& flow = take_flow();

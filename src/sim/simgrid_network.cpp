@@ -96,7 +96,7 @@ private:
     const Route& cached_route(HostId from, HostId to);
     bool path_is_on(HostId from, HostId to) const;
     Flow& take_flow();
-    void report_failure(std::int64_t token);
+    void report_at_once(std::int64_t token, bool ok);
     void cancel_flows();
     template <class F>
     void guarded(F&& call);
@@ -200,8 +200,10 @@ SimgridNetwork::Flow& SimgridNetwork::take_flow() {
 
 void SimgridNetwork::transfer(HostId from, HostId to, double bytes, std::int64_t token) {
     if (stopped_) return;
-    cached_route(from, to);  // throws where there is none, before SimGrid aborts
-    if (something_went_off && !path_is_on(from, to)) return report_failure(token);
+    // Throws where there is no route, before SimGrid aborts.
+    const bool direct = std::isinf(cached_route(from, to).bandwidth) && from == to;
+    if (something_went_off && !path_is_on(from, to)) return report_at_once(token, false);
+    if (direct) return report_at_once(token, true);
     Flow& flow = take_flow();
     flow.token = token;
     flow.comm =
@@ -212,8 +214,8 @@ void SimgridNetwork::transfer(HostId from, HostId to, double bytes, std::int64_t
     flow.comm->start();
 }
 
-void SimgridNetwork::report_failure(std::int64_t token) {
-    Timer::set(s4u::Engine::get_clock(), [this, token] { guarded([&] { sink_->on_transfer(token, false); }); });
+void SimgridNetwork::report_at_once(std::int64_t token, bool ok) {
+    Timer::set(s4u::Engine::get_clock(), [this, token, ok] { guarded([&] { sink_->on_transfer(token, ok); }); });
 }
 
 void SimgridNetwork::completed(const s4u::Activity& activity) {

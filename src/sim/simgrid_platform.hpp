@@ -32,11 +32,13 @@ std::vector<simgrid::s4u::Host*> build_star(const StarPlatform& star);
 /// Loads a SimGrid XML file, which try_platform has accepted; hosts come in the order of the file.
 std::vector<simgrid::s4u::Host*> load_xml(const simgrid::s4u::Engine& engine, const std::string& path);
 
-/// Narrowest bandwidth (bytes/s) and latency (s) of a route. Throws PlatformError where there is none.
+/// Narrowest bandwidth (bytes/s; infinite without a link) and latency (s) of a route.
 struct Route {
     double bandwidth = 0;
     double latency = 0;
 };
+
+/// Throws PlatformError where there is none. Within a host it is the platform's loopback, or a route without link.
 Route find_route(const simgrid::s4u::Host& from, const simgrid::s4u::Host& to);
 
 }  // namespace rubato::sim

@@ -23,12 +23,13 @@ namespace {
 namespace s4u = simgrid::s4u;
 
 constexpr int loaded = 0;   ///< exit status: the log holds warnings
-constexpr int refused = 3;  ///< exit status: the last line of the log is our own message
-constexpr int thrown = 4;   ///< exit status: the last line of the log is SimGrid's exception
+constexpr int refused = 3;  ///< exit status: after the mark comes our own message
+constexpr int thrown = 4;   ///< exit status: after the mark comes SimGrid's exception
+constexpr char mark = '\x1e';
 
-/// Ends the child after a last line, without the destructors of the parent's objects.
-[[noreturn]] void end_child(const std::string& line, int status) {
-    const std::string text = line + "\n";
+/// Ends the child with a message for the parent, without the destructors of the parent's objects.
+[[noreturn]] void end_child(const std::string& message, int status) {
+    const std::string text = mark + message;
     const auto written = write(STDERR_FILENO, text.data(), text.size());
     _exit(written < 0 ? 1 : status);
 }
@@ -124,11 +125,6 @@ std::string read_all(int descriptor) {
     }
 }
 
-std::string last_line(std::string log) {
-    while (log.ends_with('\n')) log.pop_back();
-    return log.substr(log.rfind('\n') + 1);
-}
-
 PlatformText read_platform(const std::string& path) {
     std::ifstream in(path, std::ios::binary);
     if (!in) throw PlatformError(path + ": cannot open the platform file: " + std::strerror(errno));
@@ -151,10 +147,11 @@ std::vector<std::string> try_platform(const ClusterSpec& cluster, const std::fun
     close(ends[0]);
     int status = 0;
     while (waitpid(pid, &status, 0) < 0 && errno == EINTR) continue;
-    if (WIFEXITED(status) && WEXITSTATUS(status) == loaded) return explain_warnings(file, log);
-    if (WIFEXITED(status) && WEXITSTATUS(status) == refused) throw PlatformError(last_line(log));
-    if (WIFEXITED(status) && WEXITSTATUS(status) == thrown) throw PlatformError(explain_failure(file, last_line(log)));
-    throw PlatformError(explain_failure(file, log));
+    const int outcome = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+    if (outcome == loaded) return explain_warnings(file, log);
+    const std::string message = log.substr(log.rfind(mark) + 1);
+    if (outcome == refused) throw PlatformError(message);
+    throw PlatformError(explain_failure(file, outcome == thrown ? message : log));
 }
 
 }  // namespace rubato::sim

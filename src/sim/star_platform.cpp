@@ -3,14 +3,21 @@
 #include "sim/network.hpp"
 
 #include <cmath>
+#include <cstdio>
 
 namespace rubato::sim {
 
 namespace {
 
+std::string number(double value) {
+    char text[32];
+    std::snprintf(text, sizeof text, "%g", value);
+    return text;
+}
+
 void require_positive(double value, const char* key, const char* unit) {
     if (!(value > 0) || !std::isfinite(value))
-        throw PlatformError("cluster.network.star." + std::string(key) + " is " + std::to_string(value) +
+        throw PlatformError("cluster.network.star." + std::string(key) + " is " + number(value) +
                             "; expected a number above zero, in " + unit);
 }
 
@@ -23,7 +30,7 @@ StarPlatform inline_star(const StarSpec& spec, int hosts) {
     require_positive(server_bandwidth, "server_bandwidth", "bytes/s");
     require_positive(spec.host_speed, "host_speed", "flop/s");
     if (!(spec.latency >= 0) || !std::isfinite(spec.latency))
-        throw PlatformError("cluster.network.star.latency is " + std::to_string(spec.latency) +
+        throw PlatformError("cluster.network.star.latency is " + number(spec.latency) +
                             "; expected seconds, at least zero");
     StarPlatform star;
     star.hosts.reserve(static_cast<std::size_t>(hosts));

@@ -12,29 +12,36 @@ namespace rubato::sim {
 
 namespace {
 
+/// A unit is worth times / over. The two stay apart, as 50 / 1e6 is the double nearest to 50 us and 50 * 1e-6 is not.
+struct Unit {
+    std::string name;
+    double times = 1;
+    double over = 1;
+};
+
 struct Kind {
     const char* name;
     const char* example;
-    std::vector<std::pair<std::string, double>> units;  ///< name and value, without prefix
+    std::vector<Unit> units;  ///< without prefix
     bool prefixes;
 };
 
 const Kind& kind_of(Quantity quantity) {
-    static const Kind bandwidth{"bandwidth", "1.25GBps (bytes) or 10Gbps (bits)", {{"Bps", 1}, {"bps", 0.125}}, true};
+    static const Kind bandwidth{"bandwidth", "1.25GBps (bytes) or 10Gbps (bits)", {{"Bps"}, {"bps", 1, 8}}, true};
     static const Kind duration{"duration",
                                "50us",
-                               {{"s", 1},
-                                {"ms", 1e-3},
-                                {"us", 1e-6},
-                                {"ns", 1e-9},
-                                {"ps", 1e-12},
+                               {{"s"},
+                                {"ms", 1, 1e3},
+                                {"us", 1, 1e6},
+                                {"ns", 1, 1e9},
+                                {"ps", 1, 1e12},
                                 {"m", 60},
                                 {"h", 3600},
                                 {"d", 86400},
                                 {"w", 604800}},
                                false};
-    static const Kind speed{"speed", "1Gf", {{"f", 1}}, true};
-    static const Kind size{"size", "4MB", {{"B", 1}, {"b", 0.125}}, true};
+    static const Kind speed{"speed", "1Gf", {{"f"}}, true};
+    static const Kind size{"size", "4MB", {{"B"}, {"b", 1, 8}}, true};
     switch (quantity) {
         case Quantity::bandwidth: return bandwidth;
         case Quantity::duration: return duration;
@@ -55,11 +62,12 @@ std::optional<double> prefix_value(std::string_view prefix) {
     return std::nullopt;
 }
 
-std::optional<double> unit_value(std::string_view unit, const Kind& kind) {
-    for (const auto& [name, value] : kind.units) {
-        if (unit == name) return value;
-        if (kind.prefixes && unit.size() > name.size() && unit.ends_with(name)) {
-            if (const auto prefix = prefix_value(unit.substr(0, unit.size() - name.size()))) return *prefix * value;
+std::optional<Unit> find_unit(std::string_view text, const Kind& kind) {
+    for (const Unit& unit : kind.units) {
+        if (text == unit.name) return unit;
+        if (kind.prefixes && text.size() > unit.name.size() && text.ends_with(unit.name)) {
+            const auto prefix = prefix_value(text.substr(0, text.size() - unit.name.size()));
+            if (prefix) return Unit{unit.name, *prefix * unit.times, unit.over};
         }
     }
     return std::nullopt;
@@ -68,10 +76,10 @@ std::optional<double> unit_value(std::string_view unit, const Kind& kind) {
 /// Every unit with the prefixes that people use, in the order in which they are to be suggested.
 std::vector<std::string> spellings(const Kind& kind) {
     std::vector<std::string> all;
-    for (const auto& [name, value] : kind.units) all.push_back(name);
+    for (const Unit& unit : kind.units) all.push_back(unit.name);
     if (!kind.prefixes) return all;
     for (const char* prefix : {"k", "M", "G", "T", "Ki", "Mi", "Gi", "Ti"})
-        for (const auto& [name, value] : kind.units) all.push_back(prefix + name);
+        for (const Unit& unit : kind.units) all.push_back(prefix + unit.name);
     return all;
 }
 
@@ -115,8 +123,9 @@ std::string suggest_unit(std::string_view unit, Quantity quantity) {
         std::string lower = normalized(spelling, quantity);
         if (lower != wanted) continue;
         // Of "Gb/s" the writer already chose between bits and bytes.
-        const bool says_bits = unit.find('/') != std::string_view::npos && unit.find('b') != std::string_view::npos;
-        if (says_bits && spelling.ends_with("Bps")) continue;
+        const bool chosen = unit.find('/') != std::string_view::npos;
+        const char other = unit.find('B') != std::string_view::npos ? 'b' : 'B';
+        if (chosen && quantity == Quantity::bandwidth && spelling[spelling.size() - 3] == other) continue;
         found += (found.empty() ? "" : " or ") + spelling;
         if (quantity == Quantity::bandwidth) found += spelling.ends_with("Bps") ? " (bytes)" : " (bits)";
     }
@@ -134,7 +143,7 @@ double parse_quantity(std::string_view text, Quantity quantity) {
         if (number == 0) return 0;
         fail(text, kind, "no unit");
     }
-    if (const auto value = unit_value(unit, kind)) return number * *value;
+    if (const auto found = find_unit(unit, kind)) return number * found->times / found->over;
     const std::string hint = suggest_unit(unit, quantity);
     fail(text, kind, "unknown unit \"" + std::string(unit) + "\"" + (hint.empty() ? "" : ", " + hint));
 }

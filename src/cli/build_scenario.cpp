@@ -222,6 +222,21 @@ TraceSpec build_trace(const Node& trace) {
     return spec;
 }
 
+/// The first gradient of every run has staleness 0: a rule that fails there is told before any work is done.
+void try_rule(const Scenario& scenario, const Node& node) {
+    RuleInfo info;
+    info.age = 1;
+    info.samples = info.batch_size = scenario.workers.batch_size;
+    info.lambda = scenario.lambda();
+    const bool split = scenario.protocol.name == "n-softsync" && scenario.protocol.gradients_per_update == 0;
+    if (split) info.n = scenario.protocol.n;
+    try {
+        scenario.optimizer.staleness_rule.gradient_factor(info);
+    } catch (const ExpressionError& error) {
+        throw InputError(node.where, "optimizer.staleness_rule", error.what());
+    }
+}
+
 }  // namespace
 
 Scenario build_scenario(const Node& root) {
@@ -241,6 +256,7 @@ Scenario build_scenario(const Node& root) {
         scenario.protocol.gradients_per_update = to_int(*count);
     scenario.topology = root.at("topology").at("name").text;
     scenario.optimizer = build_optimizer(root.at("optimizer"));
+    try_rule(scenario, root.at("optimizer").at("staleness_rule"));
     scenario.stop = build_stop(root.at("stop"));
     const Node& evaluate = root.at("evaluate");
     if (const Node* every = evaluate.find("every_epochs")) scenario.evaluate.every_epochs = every->number;

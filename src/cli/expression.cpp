@@ -59,6 +59,11 @@ public:
         try {
             for (const auto& variable : variables) parser_.DefineVar(variable.name, &(values_.*variable.field));
             for (const auto& [name, value] : constants) {
+                for (const auto& variable : variables) {
+                    if (name == variable.name) {
+                        throw std::invalid_argument("the constant \"" + name + "\" has the name of a variable");
+                    }
+                }
                 parser_.DefineConst(name, value);
                 text_ += "; " + name + "=" + shortest(value);
             }

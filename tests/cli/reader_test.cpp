@@ -35,7 +35,8 @@ TEST_CASE("a broken file is told with its line") {
 
 TEST_CASE("a file that cannot be read is told with its name") {
     const Scratch scratch;
-    CHECK_THROWS_WITH_AS(read_scenario("no/such.json"), "no/such.json: cannot be read: No such file or directory", InputError);
+    CHECK_THROWS_WITH_AS(read_scenario("no/such.json"), "no/such.json: cannot be read: No such file or directory",
+                         InputError);
     CHECK_THROWS_WITH_AS(read_scenario(scratch.folder.string()),
                          (scratch.folder.string() + ": is a folder, expected a file").c_str(), InputError);
 }
@@ -49,7 +50,8 @@ TEST_CASE("unknown keys are errors with a suggestion") {
           "scenario.json:5: optimizer.batch_size: unknown key; it belongs at workers.batch_size");
     CHECK(error_of(small("\"lerning_rate\": 0.1")) ==
           "scenario.json:5: lerning_rate: unknown key; did you mean optimizer.learning_rate?");
-    CHECK(error_of(small("\"trace\": {\"zzzzzzzz\": 1}")).find("unknown key; known are comment, gradients") != std::string::npos);
+    CHECK(error_of(small("\"trace\": {\"zzzzzzzz\": 1}")).find("unknown key; known are comment, gradients") !=
+          std::string::npos);
     CHECK(error_of("{\"worker\": {\"count\": 2}, \"protocol\": {\"name\": \"async\"}}") ==
           "scenario.json:1: worker: unknown key; did you mean \"workers\"?");
     CHECK(error_of(small("\"cluster\": {\"devices\": {\"gpu\": {\"second\": {\"8\": 1}}}}")) ==
@@ -59,47 +61,54 @@ TEST_CASE("unknown keys are errors with a suggestion") {
 }
 
 TEST_CASE("wrong types and ranges say what was expected and found") {
-    CHECK(error_of("{\"cost\": {\"model\": \"alexnet\"}, \"protocol\": {\"name\": \"async\"},\n\"workers\": {\"count\":\"8\"}}") ==
-          "scenario.json:2: workers.count: expected an integer from 1 to 1000000, found the string \"8\"; write 8 without "
+    CHECK(error_of("{\"cost\": {\"model\": \"alexnet\"}, \"protocol\": {\"name\": \"async\"},\n\"workers\": "
+                   "{\"count\":\"8\"}}") ==
+          "scenario.json:2: workers.count: expected an integer from 1 to 1000000, found the string \"8\"; write 8 "
+          "without "
           "quotes");
-    CHECK(error_of(small("\"seed\": -1")).find("seed: expected an integer from 0 to 9223372036854775807, found the number -1") !=
+    CHECK(error_of(small("\"seed\": -1"))
+              .find("seed: expected an integer from 0 to 9223372036854775807, found the number -1") !=
           std::string::npos);
     CHECK(error_of(small("\"seed\": 1.5")).find("seed: expected an integer") != std::string::npos);
     CHECK(error_of(small("\"seed\": 1e30")).find("seed: expected an integer") != std::string::npos);
     CHECK(error_of(small("\"seed\": 18446744073709551615")).find("seed: expected an integer") != std::string::npos);
-    CHECK(error_of(small("\"trace\": {\"events\": \"true\"}")) ==
-          "scenario.json:5: trace.events: expected true or false, found the string \"true\"; write true without quotes");
+    CHECK(
+        error_of(small("\"trace\": {\"events\": \"true\"}")) ==
+        "scenario.json:5: trace.events: expected true or false, found the string \"true\"; write true without quotes");
     CHECK(error_of(small("\"trace\": {\"gradients\": 3}")) ==
           "scenario.json:5: trace.gradients: expected true or false or an object with \"every\", found the number 3");
     CHECK(error_of(small(), {"protocol=async"}) ==
-          "--set protocol=async: protocol: expected an object, found the string \"async\"; did you mean {\"name\": \"async\"}?");
+          "--set protocol=async: protocol: expected an object, found the string \"async\"; did you mean {\"name\": "
+          "\"async\"}?");
     CHECK(error_of(small("\"data\": {\"shape\": [28, 28]}")) ==
           "scenario.json:5: data.shape: expected 3 entries, found 2");
     CHECK(error_of(small("\"data\": {\"validation\": 1}")) ==
           "scenario.json:5: data.validation: expected a number of at least 0 and below 1, found the number 1");
     CHECK(error_of(small("\"name\": \"a/b\"")).find("scenario.json:5: name: expected text that matches") == 0);
-    CHECK(error_of("{\"workers\": {\"count\": 2}}") ==
-          "scenario.json:1: \"protocol\" is missing: expected an object");
-    CHECK(error_of(small("\"workers2\": 1")).find("workers2: unknown key; did you mean \"workers\"?") != std::string::npos);
+    CHECK(error_of("{\"workers\": {\"count\": 2}}") == "scenario.json:1: \"protocol\" is missing: expected an object");
+    CHECK(error_of(small("\"workers2\": 1")).find("workers2: unknown key; did you mean \"workers\"?") !=
+          std::string::npos);
     CHECK(error_of(learning("\"stop\": {\"target\": {\"metric\": \"valid_error\"}}")).find("\"at_most\" is missing") !=
           std::string::npos);
 }
 
 TEST_CASE("names of values are suggested, and reserved ones refused with \"not yet\"") {
     CHECK(error_of(small(), {"protocol.name=hardsink"}) ==
-          "--set protocol.name=hardsink: protocol.name: expected one of \"hardsync\", \"n-softsync\" or \"async\", found the "
+          "--set protocol.name=hardsink: protocol.name: expected one of \"hardsync\", \"n-softsync\" or \"async\", "
+          "found the "
           "string \"hardsink\"; did you mean \"hardsync\"?");
     CHECK(error_of(small(), {"protocol.name=ssp"}) ==
           "--set protocol.name=ssp: protocol.name: \"ssp\" is reserved, but not yet built; there is \"hardsync\", "
           "\"n-softsync\" or \"async\"");
-    CHECK(error_of(small("\"topology\": {\"name\": \"tree\"}")).find("topology.name: \"tree\" is reserved, but not yet built") !=
-          std::string::npos);
+    CHECK(error_of(small("\"topology\": {\"name\": \"tree\"}"))
+              .find("topology.name: \"tree\" is reserved, but not yet built") != std::string::npos);
     CHECK(error_of(small("\"faults\": [{\"at\": 1}]")) == "scenario.json:5: faults: is reserved, but not yet built");
     CHECK(error_of(small("\"faults\": []")).empty());
     CHECK(error_of(small("\"cost\": {}")).find("duplicate key") != std::string::npos);
     CHECK(error_of(small("\"execution\": {\"stall_timeout_s\": 60}")).find("not yet built") != std::string::npos);
     CHECK(error_of(small("\"execution\": {\"threads_per_worker\": 2}")).find("not yet built") != std::string::npos);
-    CHECK(error_of(small("\"cluster\": {\"network\": {\"model\": \"flow\"}}")).find("not yet built") != std::string::npos);
+    CHECK(error_of(small("\"cluster\": {\"network\": {\"model\": \"flow\"}}")).find("not yet built") !=
+          std::string::npos);
     CHECK(error_of(small("\"optimizer\": {\"staleness_rule\": \"inverse_n\"}")).find("did you mean \"inverse-n\"?") !=
           std::string::npos);
 }

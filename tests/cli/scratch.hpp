@@ -3,12 +3,12 @@
 
 #include "cli/load.hpp"
 
+#include <unistd.h>
 #include <atomic>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
 #include <string>
-#include <unistd.h>
 
 namespace rubato::cli {
 
@@ -53,7 +53,8 @@ inline std::string error_of(const std::string& text, const std::vector<std::stri
         read_scenario(scratch.write("scenario.json", text), sets);
     } catch (const InputError& error) {
         std::string what = error.what();
-        if (const auto at = what.find(scratch.folder.string() + "/"); at == 0) what.erase(0, scratch.folder.string().size() + 1);
+        if (const auto at = what.find(scratch.folder.string() + "/"); at == 0)
+            what.erase(0, scratch.folder.string().size() + 1);
         return what;
     }
     return {};
@@ -61,7 +62,8 @@ inline std::string error_of(const std::string& text, const std::vector<std::stri
 
 /// A small valid scenario with `more` among its top-level keys.
 inline std::string small(const std::string& more = "") {
-    return "{\n\"cost\": {\"model\": \"resnet50\"},\n\"workers\": {\"count\": 8},\n\"protocol\": {\"name\": \"async\"}" +
+    return "{\n\"cost\": {\"model\": \"resnet50\"},\n\"workers\": {\"count\": 8},\n\"protocol\": {\"name\": "
+           "\"async\"}" +
            (more.empty() ? "" : ",\n" + more) + "\n}\n";
 }
 

@@ -1,12 +1,13 @@
 #include "cli/build_scenario.hpp"
 
 #include "cli/complete.hpp"
-#include "cli/cost_catalogue.hpp"
 #include "cli/expression.hpp"
 #include "cli/units.hpp"
+#include "learn/catalogue.hpp"
 
 #include <algorithm>
 #include <cmath>
+#include <stdexcept>
 
 namespace rubato::cli {
 namespace {
@@ -66,8 +67,9 @@ CostSpec build_cost(const Node* cost) {
     CostSpec spec;
     if (!cost) return spec;
     if (const Node* name = cost->find("model")) {
-        const CatalogueModel& model = *find_cost_model(name->text);
-        return {std::string(model.name), model.bytes, model.bytes, model.flops_per_sample, model.parameters};
+        const learn::CatalogueEntry* entry = learn::find(name->text);
+        if (!entry) throw std::logic_error("the schema names a cost model that the catalogue lacks: " + name->text);
+        return {entry->name, entry->bytes, entry->bytes, entry->flops_per_sample, entry->parameters};
     }
     const auto bytes = [](const Node& node) { return std::llround(std::min(quantity(node, Quantity::bytes), 9e18)); };
     if (const Node* push = cost->find("push_bytes")) spec.push_bytes = bytes(*push);
@@ -264,6 +266,7 @@ Scenario build_scenario(const Node& root) {
     scenario.cluster = build_cluster(root.at("cluster"));
     scenario.trace = build_trace(root.at("trace"));
     scenario.threads_per_worker = to_int(root.at("execution").at("threads_per_worker"));
+    scenario.stall_timeout_s = quantity(root.at("execution").at("stall_timeout_s"), Quantity::time);
     scenario.pool_threads = to_int(root.at("execution").at("pool_threads"));
     return scenario;
 }

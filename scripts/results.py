@@ -17,11 +17,16 @@ def main(runs: list[str]) -> int:
     for run in runs:
         with open(os.path.join(run, "summary.json"), encoding="utf-8") as file:
             summary = json.load(file)
-        time = f"{summary['time_s']:.3g} s"
-        print(
-            f"{run:<{width}}  {percent(summary['test_error']):>10}  {time:>10}"
-            f"  {summary['staleness']['mean']:>9.2f}  {summary['updates']:>8}  {summary['status']}"
-        )
+        mean = summary["staleness"]["mean"]
+        cells = [
+            f"{run:<{width}}",
+            f"{percent(summary['test_error']):>10}",
+            f"{summary['time_s']:>8.3f} s",
+            f"{'-' if mean is None else format(mean, '.2f'):>9}",
+            f"{summary['updates']:>8}",
+            summary["status"],
+        ]
+        print("  ".join(cells))
     return 0
 
 

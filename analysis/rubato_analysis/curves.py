@@ -31,7 +31,8 @@ def axis_label(axis: str, runs: list[Run]) -> str:
     if axis != "time":
         return {"epochs": "epochs", "updates": "updates", "samples": "samples"}[axis]
     clocks = {run.clock for run in runs}
-    return {"virtual": "virtual time (s)", "wall": "wall time (s)"}.get(clocks.pop() if len(clocks) == 1 else "", "time (s)")
+    clock = clocks.pop() if len(clocks) == 1 else ""
+    return f"{clock} time (s)" if clock else "time (s)"
 
 
 def draw_curve(ax: Axes, series: Series, column: str, axis: str, data: Data, label: str | None = None) -> bool:

@@ -39,7 +39,8 @@ class Data:
 def new_figure(rows: int, columns: int, width: float, height: float, **options: object) -> tuple[Figure, list[Axes]]:
     """A figure of rows x columns panels (inches) in the house's look, and its axes in reading order."""
     matplotlib.rcParams.update(RC)
-    figure, axes = plt.subplots(rows, columns, figsize=(width, height), squeeze=False, constrained_layout=True, **options)
+    figure, axes = plt.subplots(rows, columns, figsize=(width, height), squeeze=False, constrained_layout=True,
+                                **options)
     figure.get_layout_engine().set(h_pad=0.06, w_pad=0.06, hspace=0.04, wspace=0.04)
     return figure, list(axes.flat)
 

@@ -8,7 +8,7 @@ from rubato_analysis.errors import AnalysisError
 from rubato_analysis.figure import Data, new_figure, set_title, shared_legend
 from rubato_analysis.run import Run
 from rubato_analysis.series import Series, protocol_label, subtitle_of, title_of
-from rubato_analysis.staleness import distribution, draw_distribution, draw_means, mean_staleness
+from rubato_analysis.staleness import distribution, draw_distribution, draw_means, largest_staleness, mean_staleness
 from rubato_analysis.styles import protocol_style
 
 
@@ -35,18 +35,20 @@ def figure4(runs: list[Run]) -> tuple[Figure, Data]:
         expected = expected_staleness(run)
         if run.gradients_per_update > 1:
             draw_means(ax, series, data, letter)
-            ax.axhline(expected, color="#555555", linewidth=1.0, linestyle=(0, (1, 1.5)))
-            ax.annotate(r"$(\lambda-1)/c$ = " + f"{expected:.2f}", (1.0, expected), (2, 4), color="#333333", ha="right",
-                        xycoords=("axes fraction", "data"), textcoords="offset points", fontsize=8)
+            ax.axhline(expected, color="#555555", linewidth=1.0, linestyle=(0, (1, 1.5)),
+                       label=r"$(\lambda-1)/c$ = " + f"{expected:.2f}")
             top = max(2.0 * run.n, 1.15 * float(run.updates.mean_staleness.max()))
             ax.set(xlabel="update", ylabel="mean staleness (versions)", ylim=(0, top))
             ax.set_xlim(0, None)
+            ax.legend(loc="lower right")
         else:
-            draw_distribution(ax, [series], data, letter)
+            ax.set_xlim(-0.6, largest_staleness(distribution(run)) + 0.6)
+            draw_distribution(ax, series, data, letter)
+            ax.set_xlabel("staleness of a gradient (versions)")
         table = distribution(run)
         beyond = float(table[table.index > 2 * run.n].sum())
-        note = f"mean {mean_staleness(table):.2f}, largest {int(table[table > 0].index.max())}"
-        note += f", P(staleness > {2 * run.n}) = {beyond:.1e}" if beyond else f", none above 2n = {2 * run.n}"
+        note = f"mean {mean_staleness(table):.2f}, largest {largest_staleness(table)}"
+        note += f", P(> 2n) = {beyond:.1e}" if beyond else f", none above 2n = {2 * run.n}"
         ax.set_title(f"({letter}) {protocol_label(run)}: {note}", loc="left")
     set_title(figure, f"Staleness under n-softsync: {title_of(ordered)}", subtitle_of(ordered))
     return figure, data
@@ -73,7 +75,8 @@ def figure5(runs: list[Run]) -> tuple[Figure, Data]:
         ax.set_xlim(0, None)
         ax.set_title(f"{n}-softsync", loc="left")
         ax.legend(loc="best")
-    axes[0].set(ylabel="test error", ylim=(0, _round_up(max(line.get_ydata().max() for ax in axes for line in ax.lines))))
+    highest = max(float(np.max(line.get_ydata())) for ax in axes for line in ax.lines)
+    axes[0].set(ylabel="test error", ylim=(0, _round_up(highest)))
     format_errors(axes[0])
     set_title(figure, f"Learning rate and staleness: {title_of(ordered)}", subtitle_of(ordered))
     return figure, data

@@ -54,9 +54,7 @@ def series_of(runs: list[Run]) -> list[Series]:
     """Labels and looks. A run's look depends on the set of runs, never on their order."""
     differing = [describe for describe in _DIFFERENCES if len({describe(run) for run in runs}) > 1]
     labels = [", ".join([protocol_label(run)] + [describe(run) for describe in differing]) for run in runs]
-    for i, label in enumerate(labels):
-        if labels.count(label) > 1:
-            labels[i] = f"{label} ({runs[i].path})"
+    labels = [f"{label} ({run.path})" if labels.count(label) > 1 else label for label, run in zip(labels, runs)]
     same_look: dict[tuple[str, int | None], list[str]] = defaultdict(list)
     for run, label in sorted(zip(runs, labels), key=lambda pair: pair[1]):
         same_look[run.protocol, run.n].append(label)

@@ -11,10 +11,9 @@ from rubato_analysis.figure import Data, new_figure, set_title, shared_legend
 from rubato_analysis.run import Run
 from rubato_analysis.series import Series, ending, series_of, subtitle_of, title_of
 
-# Up to this largest staleness bars of several runs beside each other can be read; beyond it, points and lines.
-BARS_MAX = 12
-# More updates than this are shown as a running mean over a band of all values.
+# More updates than this are shown as means of equally many consecutive ones, with a band around them.
 POINTS_MAX = 400
+BINS = 120
 
 
 def distribution(run: Run) -> pd.Series:
@@ -38,68 +37,70 @@ def mean_staleness(probability: pd.Series) -> float:
     return float((probability * probability.index).sum())
 
 
-def draw_distribution(ax: Axes, shown: list[Series], data: Data, panel: str) -> None:
-    """One distribution a series: bars while they can be told apart, lines with markers beyond; mean as a rule."""
-    tables = [distribution(series.run) for series in shown]
-    largest = max(int(table[table > 0].index.max()) for table in tables)
-    bars = largest <= BARS_MAX
-    width = 0.8 / len(shown)
-    for i, (series, table) in enumerate(zip(shown, tables)):
-        label = f"{series.label} (mean {mean_staleness(table):.2f})"
-        if bars:
-            x = table.index + (i - (len(shown) - 1) / 2) * width
-            ax.bar(x, table, width * 0.92, color=series.style.color, label=label, edgecolor="white", linewidth=0.3,
-                   hatch=("", "///", "...", "xxx", "\\\\\\")[i % 5])
-            ax.plot(x[table > 0], table[table > 0], linestyle="none", **series.style.points(), clip_on=False, zorder=3)
-        else:
-            every = max(1, largest // 25)
-            ax.plot(table.index, table, **series.style.line(), markevery=every, label=label)
-            ax.fill_between(table.index, table, color=series.style.color, alpha=0.08, linewidth=0)
-        ax.axvline(mean_staleness(table), color=series.style.color, linestyle=series.style.dash, linewidth=0.9, zorder=0.9)
-        data.add(panel, series.label, series.run.path, table.index, table)
-    ax.set(xlabel="staleness of a gradient (versions)", ylabel="probability", ylim=(0, None))
-    ax.set_xlim(-0.6, largest + 0.6)
+def largest_staleness(probability: pd.Series) -> int:
+    """Largest staleness that occurs."""
+    return int(probability[probability > 0].index.max())
+
+
+def draw_distribution(ax: Axes, series: Series, data: Data, panel: str) -> None:
+    """Bars of the distribution, and a dashed line at its mean."""
+    table = distribution(series.run)
+    mean, seen = mean_staleness(table), table[table > 0]
+    ax.bar(seen.index, seen, 0.8, color=series.style.color)
+    ax.axvline(mean, color="#555555", linestyle=(0, (4, 2)), linewidth=1.1)
+    right = mean > 0.7 * ax.get_xlim()[1]
+    ax.annotate(f"mean {mean:.2f}", (mean, 1.0), (-4 if right else 4, -2), xycoords=("data", "axes fraction"),
+                textcoords="offset points", ha="right" if right else "left", va="top", fontsize=8, color="#333333")
+    ax.set(ylabel="probability", ylim=(0, 1.25 * float(table.max())))
     ax.xaxis.set_major_locator(MaxNLocator(integer=True))
+    ax.yaxis.set_major_locator(MaxNLocator(4, steps=[1, 2, 2.5, 5, 10]))
     ax.grid(axis="x", visible=False)
+    data.add(panel, series.label, series.run.path, table.index, table)
 
 
-def draw_means(ax: Axes, series: Series, data: Data, panel: str, label: str | None = None) -> None:
-    """Mean staleness of each update against its number: eq. (2) of Gupta et al. 2015."""
+def draw_means(ax: Axes, series: Series, data: Data, panel: str, axis: str = "version") -> None:
+    """Mean staleness of each update, eq. (2) of Gupta et al. 2015, against a column of updates.csv."""
     updates = series.run.updates
     if updates.empty:
         raise AnalysisError(f"{series.run.path}: updates.csv has no row")
-    x, y = updates.version.to_numpy(), updates.mean_staleness.to_numpy()
-    style = series.style.line()
-    if len(x) <= POINTS_MAX:
-        ax.plot(x, y, **style, markevery=max(1, len(x) // 25), label=label or series.label)
-    else:
-        window = len(x) // 200 * 2 + 1
-        smooth = pd.Series(y).rolling(window, center=True, min_periods=1)
-        ax.fill_between(x, smooth.min(), smooth.max(), color=series.style.color, alpha=0.15, linewidth=0)
-        ax.plot(x, smooth.mean(), **style, markevery=len(x) // 20,
-                label=f"{label or series.label}: mean of {window} updates, and their range")
-    data.add(panel, series.label, series.run.path, x, y)
+    x, y = updates[axis], updates.mean_staleness
+    label = series.label
+    data.add(panel, label, series.run.path, x, y)
+    if len(x) > POINTS_MAX:
+        size = -(-len(x) // BINS)
+        bins = np.arange(len(x)) // size
+        groups = y.groupby(bins)
+        x = x.groupby(bins).mean()
+        ax.fill_between(x, groups.quantile(0.05), groups.quantile(0.95), color=series.style.color, alpha=0.18,
+                        linewidth=0)
+        y, label = groups.mean(), f"{label}: mean of {size} updates, band from 5 to 95 %"
+    every = max(1, len(x) // 12)
+    ax.plot(x, y, **series.style.line(), markevery=(every // 2, every), label=label, clip_on=False)
 
 
 def plot(runs: list[Run]) -> tuple[Figure, Data]:
-    """Distribution above, mean from update to update below (as Figure 4 of Gupta et al. 2015)."""
+    """A distribution a run, and below them the means from update to update (as Figure 4 of Gupta et al. 2015).
+
+    The lower axis counts updates; epochs where the runs differ much in their number of updates.
+    """
     shown, data = series_of(runs), Data()
-    figure, (above, below) = new_figure(2, 1, 6.4, 5.6)
-    draw_distribution(above, shown, data, "distribution")
+    rows = [1.0] * len(shown) + [1.7]
+    figure, axes = new_figure(len(rows), 1, 6.4, 0.9 + 1.45 * sum(rows), gridspec_kw={"height_ratios": rows})
+    below = axes[-1]
+    largest = max(largest_staleness(distribution(run)) for run in runs)
+    for ax, series in zip(axes, shown):
+        ax.set_xlim(-0.6, max(largest, 1) + 0.6)
+        draw_distribution(ax, series, data, "distribution")
+        ax.set_title(series.label + (f" ({ending(series.run)})" if ending(series.run) else ""), loc="left", fontsize=9)
+    axes[-2].set_xlabel("staleness of a gradient (versions)")
+    counts = [len(run.updates) for run in runs]
+    axis = "version" if max(counts) < 2 * min(counts) else "epoch"
     for series in shown:
-        draw_means(below, series, data, "mean")
-        note_ending(above, series)
-    below.set(xlabel="update", ylabel="mean staleness\nof an update (versions)", ylim=(0, None))
+        draw_means(below, series, data, "mean of an update", axis)
+    top = below.get_ylim()[1]
+    below.set(xlabel="update" if axis == "version" else "epochs", ylabel="mean staleness\nof an update (versions)")
+    below.set_ylim(0, top)
     below.set_xlim(0, None)
     set_title(figure, f"Staleness: {title_of(runs)}", subtitle_of(runs))
-    above.legend(loc="best")
-    below_labels = [text for text in below.get_legend_handles_labels()[1] if ": mean of" in text]
-    if below_labels:
-        shared_legend(figure, [below], columns=2)
+    shared_legend(figure, [below], columns=3)
     return figure, data
-
-
-def note_ending(ax: Axes, series: Series) -> None:
-    """Says in the legend that a run did not end well."""
-    if text := ending(series.run):
-        ax.plot([], [], linestyle="none", marker="x", color=series.style.color, label=f"{series.label}: {text}")

@@ -1,7 +1,7 @@
 """One look for each protocol, whatever else a figure shows and in whatever order.
 
-Colours are those of Okabe and Ito (2008), which people with colour-vision deficiencies can tell apart, and a few of Paul
-Tol's where they run out. Markers and line styles differ as well, so that a figure can be read when printed in grey.
+Colours are those of Okabe and Ito (2008), which people with colour-vision deficiencies can tell apart, and a few of
+Paul Tol's where they run out. Markers and line styles differ as well, so that a figure can be read in grey.
 """
 
 import math
@@ -57,7 +57,7 @@ PROTOCOLS: dict[str, Style] = {
 }
 
 # n-softsync from n = 1 (dark) to n = 64 and beyond (light): shades of the one blue.
-_N_DARK, _N_LIGHT, _N_MAX = "#00416A", "#7FBDE6", 64
+_N_DARK, _N_LIGHT, _N_MAX = "#005A94", "#8CC5EE", 64
 
 
 def protocol_style(protocol: str, n: int | None = None, variant: int = 0) -> Style:
@@ -100,9 +100,9 @@ class KindStyle:
 KINDS: dict[str, KindStyle] = {
     "compute": KindStyle("#0072B2"),
     "apply": KindStyle("#D55E00"),
-    "evaluate": KindStyle("#CC79A7", "xxx"),
+    "evaluate": KindStyle("#CC79A7", "xx"),
     "push": KindStyle("#E69F00", "", True),
-    "pull": KindStyle("#009E73", "///", True),
+    "pull": KindStyle("#009E73", "", True),
     "inquiry": KindStyle("#000000", "", True),
     "wait": KindStyle("#DDDDDD", "...", False),
 }

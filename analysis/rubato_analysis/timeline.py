@@ -11,7 +11,7 @@ from matplotlib.patches import Patch
 from rubato_analysis.errors import AnalysisError
 from rubato_analysis.figure import Data, new_figure, set_title
 from rubato_analysis.run import Run
-from rubato_analysis.series import protocol_label, subtitle_of
+from rubato_analysis.series import series_of, subtitle_of, title_of
 from rubato_analysis.styles import KINDS, kind_style
 
 # Without a window a chart shows the begin of a run, up to so many gradients of the busiest worker: more is a blur.
@@ -57,8 +57,10 @@ def draw(ax: Axes, spans: pd.DataFrame, begin: int, end: int) -> tuple[float, st
             style, some = kind_style(kind), mine[mine.kind == kind]
             bars = list(zip((some.begin_ns - begin) / size, (some.end_ns - some.begin_ns) / size))
             low, height = (row + 0.14, 0.24) if style.traffic else (row - 0.38, 0.48)
-            ax.broken_barh(bars, (low, height), facecolors=style.color, edgecolor="white", linewidth=0.3,
-                           hatch=style.hatch, zorder=2 if kind != "wait" else 1)
+            # An edge of its own colour keeps a span of less than a pixel visible; hatches need one to be seen.
+            edge = "white" if style.hatch or kind == "compute" else style.color
+            ax.broken_barh(bars, (low, height), facecolors=style.color, edgecolor=edge, linewidth=0.5,
+                           hatch=style.hatch, zorder=1 if kind == "wait" else 2)
     ax.set_yticks(range(len(roles)), [role_name(role) for role in roles])
     ax.set_ylim(len(roles) - 0.45, -0.55)
     ax.set_xlim(0, (end - begin) / size)
@@ -79,18 +81,21 @@ def plot(runs: list[Run], window_s: tuple[float | None, float | None] = (None, N
     figure, axes = new_figure(len(runs), 1, 8.4, 1.3 + sum(0.34 * r + 0.75 for r in rows),
                               gridspec_kw={"height_ratios": [r + 1 for r in rows]})
     data = Data()
-    for ax, run, table in zip(axes, runs, shown):
+    for ax, series, table in zip(axes, series_of(runs), shown):
+        run = series.run
         _, unit = draw(ax, table, begin, end)
         since = f" since {begin / 1e9:g} s" if begin else ""
         ax.set(xlabel=f"{run.clock or 'run'} time{since} ({unit})")
-        ax.set_title(f"{protocol_label(run)}, {run.name}" if len(runs) > 1 else protocol_label(run), loc="left")
+        ax.set_title(series.label, loc="left", fontsize=9)
         for kind, some in table.groupby("kind", observed=True):
-            data.add(str(kind), "begin of a span, its length (ns)", run.path, some.begin_ns, some.end_ns - some.begin_ns)
+            lengths = some.end_ns - some.begin_ns
+            data.add(str(kind), "begin of a span, its length (ns)", run.path, some.begin_ns, lengths)
     kinds = [k for k in KINDS if any((t.kind == k).any() for t in shown)]
     kinds += sorted({k for t in shown for k in t.kind.unique()} - set(KINDS))
-    patches = [Patch(facecolor=kind_style(k).color, hatch=kind_style(k).hatch, edgecolor="white", label=k) for k in kinds]
+    looks = [(kind, kind_style(kind)) for kind in kinds]
+    patches = [Patch(facecolor=look.color, hatch=look.hatch, edgecolor="white", label=kind) for kind, look in looks]
     figure.legend(handles=patches, loc="upper center", bbox_to_anchor=(0.5, 0.0), ncol=len(patches))
-    set_title(figure, f"Timeline: {runs[0].name}" if len(runs) == 1 else "Timelines", subtitle_of(runs))
+    set_title(figure, f"Timeline: {title_of(runs)}", subtitle_of(runs))
     return figure, data
 
 

@@ -30,11 +30,12 @@ def main(root: str) -> int:
         print("clang-format 14 is not installed")
         return 77
     paths = [path for path in read_tree(root) if path.endswith(CODE)]
-    differ = []
-    for path in paths:
-        command = [program, "--dry-run", "--Werror", "--style=file", os.path.join(root, path)]
-        if subprocess.run(command, capture_output=True, check=False).returncode != 0:
-            differ.append(path)
+    command = [program, "--dry-run", "--Werror", "--style=file", *paths]
+    done = subprocess.run(command, cwd=root, capture_output=True, text=True, check=False)
+    differ = sorted(set(re.findall(r"^(\S+?):\d+:\d+: error: ", done.stderr, re.MULTILINE)))
+    if done.returncode != 0 and not differ:
+        print(done.stderr)
+        return 1
     for path in differ:
         print(f"{path}: not formatted; run scripts/format.sh")
     print(f"{len(paths)} files, {len(differ)} differ")

@@ -121,9 +121,9 @@ def length(path: str, text: str) -> Iterator[Finding]:
     if path.endswith(CODE + (".py", ".sh")) and len(lines) > FILE_LENGTH:
         yield Finding(path, 0, "file-length", f"{len(lines) - 1} lines; at most {FILE_LENGTH}")
     for number, line in enumerate(lines, 1):
-        # A link in prose cannot be broken, and a row of a Markdown table neither.
-        prose = path.endswith(".md") and (line.lstrip().startswith("|") or "](" in line or "http" in line)
-        if len(line) > LINE_LENGTH and not prose:
+        # A link in prose cannot be broken, and neither can a row of a Markdown table or a string in JSON.
+        whole = path.endswith(".md") and (line.lstrip().startswith("|") or "](" in line or "http" in line)
+        if len(line) > LINE_LENGTH and not whole and not path.endswith(".json"):
             yield Finding(path, number, "line-length", f"{len(line)} columns; at most {LINE_LENGTH}")
 
 

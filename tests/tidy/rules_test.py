@@ -70,6 +70,7 @@ class RulesTest(unittest.TestCase):
         self.finds("line-length", "src/sim/x.cpp", "/" * 121 + "\n")
         self.finds("line-length", "docs/x.md", "word " * 25 + "end\n")
         self.accepts("docs/x.md", "| " + "cell " * 25 + "|\n")
+        self.accepts("src/cli/x.json", '{"description": "' + "word " * 25 + '"}\n')
         self.accepts("src/sim/x.cpp", "//\n" * 399)
         self.finds("file-length", "src/sim/x.cpp", "//\n" * 400)
         self.assertEqual(long_files({"src/sim/x.cpp": "//\n" * 250}), [])

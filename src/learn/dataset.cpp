@@ -62,8 +62,8 @@ void read_idx_dataset(const DataSpec& spec, Dataset& data) {
 ImageShape synthetic_shape(const DataSpec& spec) {
     if (spec.shape.empty()) return {};
     if (spec.shape.size() != 3 || std::ranges::any_of(spec.shape, [](int side) { return side < 1 || side > 4096; }))
-        throw InputError(fmt::format("data.shape: expected [height, width, channels], each 1 to 4096, found [{}]",
-                                     fmt::join(spec.shape, ", ")));
+        throw InputError(
+            fmt::format("data.shape: expected [height, width, channels], each 1 to 4096, found {}", list(spec.shape)));
     return {spec.shape[0], spec.shape[1], spec.shape[2]};
 }
 

@@ -163,14 +163,21 @@ struct SetTimer {
     }
 };
 
-/// The role's last action: it expects no further event and owns no buffer.
+/// The role's last action: it expects no further event and owns no buffer. Where the run diverged: the first gradient
+/// whose loss was not finite (worker -1: it was an evaluation that found it).
 struct Finish {
     static constexpr std::string_view kind = "finish";
     Status status = Status::finished;
+    WorkerId worker = -1;
+    std::int64_t worker_seq = -1;
+    Version version = -1;
     bool operator==(const Finish&) const = default;
     template <class Self, class F>
     static void each(Self& self, F&& field) {
         field("status", self.status);
+        field("worker", self.worker);
+        field("worker_seq", self.worker_seq);
+        field("version", self.version);
     }
 };
 

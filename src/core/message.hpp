@@ -80,22 +80,29 @@ struct Weights {
     }
 };
 
-/// Server to worker: the run is over; answer with Bye.
+/// Server to worker: the run is over; answer with Bye once `replies` replies (Proceed or Weights) have come in all.
+/// Channels are ordered each by itself, so a Stop may overtake a model that is still on its way.
 struct Stop {
     static constexpr std::string_view kind = "stop";
+    std::int64_t replies = 0;
     bool operator==(const Stop&) const = default;
     template <class Self, class F>
-    static void each(Self&, F&&) {}
+    static void each(Self& self, F&& field) {
+        field("replies", self.replies);
+    }
 };
 
-/// Worker to server, its last word: whether a gradient was begun that is never pushed, and its record.
+/// Worker to server, its last word: how many pushes it sent in all, and whether a gradient was begun that is never
+/// pushed, with its record.
 struct Bye {
     static constexpr std::string_view kind = "bye";
+    std::int64_t pushes = 0;
     bool cancelled = false;
     Push gradient;
     bool operator==(const Bye&) const = default;
     template <class Self, class F>
     static void each(Self& self, F&& field) {
+        field("pushes", self.pushes);
         field("cancelled", self.cancelled);
         field("gradient", self.gradient);
     }

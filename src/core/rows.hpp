@@ -75,7 +75,7 @@ struct EvalRow {
     Time time_ns = 0;
     Version version = 0;
     double epoch = 0;
-    std::int64_t samples = 0;           ///< accepted so far
+    std::int64_t samples = 0;          ///< accepted so far
     std::optional<double> train_loss;  ///< mean minibatch loss since the last row
     Metrics metrics;
     bool operator==(const EvalRow&) const = default;

@@ -42,10 +42,10 @@ struct ModelSpec {
 
 /// What the simulated machine is charged, apart from the model that learns.
 struct CostSpec {
-    std::string model;             ///< a name of the catalogue, or empty
-    std::int64_t push_bytes = 0;   ///< a gradient message
-    std::int64_t pull_bytes = 0;   ///< a weights message
-    double flops_per_sample = 0;   ///< forward and backward
+    std::string model;            ///< a name of the catalogue, or empty
+    std::int64_t push_bytes = 0;  ///< a gradient message
+    std::int64_t pull_bytes = 0;  ///< a weights message
+    double flops_per_sample = 0;  ///< forward and backward
     std::int64_t parameters = 0;
 };
 
@@ -113,11 +113,11 @@ struct EvaluateSpec {
 /// Seconds of one gradient as a function of the batch size, on an unshared host.
 struct DeviceSpec {
     enum class Kind : std::uint8_t { flops, table, power, affine };
-    Kind kind = Kind::flops;                        ///< flops: flops_per_sample * batch / host speed
+    Kind kind = Kind::flops;                       ///< flops: flops_per_sample * batch / host speed
     std::vector<std::pair<double, double>> table;  ///< (batch, seconds), ascending
-    double c = 0, p = 1, b0 = 1;                    ///< power: c * (batch / b0)^p
-    double a = 0, b = 0;                            ///< affine: a + b * batch
-    double host_sharing = 0;                        ///< times (1 + host_sharing * (workers on the host - 1))
+    double c = 0, p = 1, b0 = 1;                   ///< power: c * (batch / b0)^p
+    double a = 0, b = 0;                           ///< affine: a + b * batch
+    double host_sharing = 0;                       ///< times (1 + host_sharing * (workers on the host - 1))
 };
 
 struct NoiseSpec {
@@ -132,10 +132,10 @@ struct ServerCostSpec {
 
 /// An inline star: one private full-duplex link a host.
 struct StarSpec {
-    double bandwidth = 1.25e9;         ///< bytes/s of each worker host's link
-    double latency = 1e-5;             ///< s of each link
-    double server_bandwidth = 0;       ///< 0: as `bandwidth`
-    double host_speed = 1e11;          ///< flop/s
+    double bandwidth = 1.25e9;    ///< bytes/s of each worker host's link
+    double latency = 1e-5;        ///< s of each link
+    double server_bandwidth = 0;  ///< 0: as `bandwidth`
+    double host_speed = 1e11;     ///< flop/s
     bool operator==(const StarSpec&) const = default;
 };
 
@@ -148,7 +148,7 @@ struct NetworkSpec {
 };
 
 struct ClusterSpec {
-    std::string platform;  ///< SimGrid XML or JSON file, resolved; empty: the inline star
+    std::string platform;            ///< SimGrid XML or JSON file, resolved; empty: the inline star
     std::vector<std::string> hosts;  ///< worker hosts in order (empty: all but the server's, in platform order)
     std::string server_host;         ///< empty: the platform's first host
     NetworkSpec network;
@@ -185,7 +185,8 @@ struct Scenario {
     ClusterSpec cluster;
     TraceSpec trace;
     int threads_per_worker = 1;
-    int pool_threads = 0;  ///< threads for real gradients in simulation; 0: the machine's cores
+    double stall_timeout_s = 60;  ///< real runs: so long without any event is a stall
+    int pool_threads = 0;         ///< threads for real gradients in simulation; 0: the machine's cores
 
     int lambda() const { return workers.count(); }
 };

@@ -12,15 +12,15 @@ namespace rubato {
 
 /// What a rule may look at when a gradient is accepted.
 struct RuleInfo {
-    double staleness = 0;       ///< versions between the weights that were read and those that the update replaces
-    double age = 0;             ///< seconds between the pull and the acceptance
+    double staleness = 0;  ///< versions between the weights that were read and those that the update replaces
+    double age = 0;        ///< seconds between the pull and the acceptance
     double worker = 0;
     double samples = 0;
     double version = 0;         ///< the version that the update replaces
     double epoch = 0;           ///< accepted samples / N
     double mean_staleness = 0;  ///< of the last update; 0 before the first
     double lambda = 1;
-    double n = 1;               ///< n of n-softsync; lambda / gradients per update elsewhere
+    double n = 1;  ///< n of n-softsync; lambda / gradients per update elsewhere
     double batch_size = 1;
 };
 

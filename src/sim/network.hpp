@@ -31,7 +31,8 @@ public:
     virtual void on_transfer(std::int64_t token, bool ok) = 0;
 };
 
-/// A modelled network. One run a value; a value is used by one thread.
+/// A modelled network. One run a value; a value is used by one thread. Over SimGrid one value may live at a time in a
+/// process, and one after another is fine: each begins at time 0 and says the same to the bit.
 class Network {
 public:
     virtual ~Network() = default;
@@ -40,14 +41,19 @@ public:
     virtual Time now() const = 0;
     /// Sets the one alarm; a later call replaces an earlier one. `when` in the past means now.
     virtual void at(Time when) = 0;
-    /// Starts moving `bytes` at once. No queue, no cap: that is the driver's.
+    /// Starts moving `bytes` at once. No queue, no cap: that is the driver's. Within a host it arrives at once, or
+    /// takes the platform's loopback where there is one. Throws PlatformError where there is no route.
     virtual void transfer(HostId from, HostId to, double bytes, std::int64_t token) = 0;
-    /// Latency of the route plus bytes over its narrowest link: what a control message takes, outside the sharing.
+    /// Latency of the route plus bytes over its narrowest link, with the factors of the model (LV08): what a control
+    /// message takes, outside the sharing. Within a host 0, unless the platform has a loopback.
     virtual Time control_delay(HostId from, HostId to, double bytes) = 0;
     /// Runs until neither an alarm nor a transfer is left, or until stop().
     virtual void run(NetworkSink& sink) = 0;
+    /// No more calls of the sink; what still moves is cancelled. Also the sink's exceptions stop a run: run() throws
+    /// them.
     virtual void stop() = 0;
-    /// One line a route, for `rubato check`: bandwidth in bytes/s of the narrowest link and latency in s.
+    /// One line a route, for `rubato check`: bandwidth in bytes/s of the narrowest link (infinite within a host) and
+    /// latency in s, as the platform gives them.
     virtual std::pair<double, double> route(HostId from, HostId to) = 0;
     /// Warnings that the platform's reader had (units assumed and the like), for the user.
     virtual const std::vector<std::string>& warnings() const = 0;

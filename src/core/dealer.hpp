@@ -1,0 +1,68 @@
+// Who computes on what: the dealer hands out batches and keeps the epoch's books.
+#pragma once
+
+#include "core/scenario.hpp"
+
+#include <optional>
+#include <vector>
+
+namespace rubato {
+
+/// Size of the part of worker `worker` where N samples are split over lambda workers: N / lambda, the first N mod
+/// lambda workers one more.
+constexpr std::int64_t shard_samples(std::int64_t samples, int lambda, WorkerId worker) {
+    return samples / lambda + (worker < samples % lambda ? 1 : 0);
+}
+
+struct DealerConfig {
+    Sampling sampling = Sampling::shared_epoch;
+    std::int64_t samples = 1;  ///< N, of one epoch
+    int batch_size = 1;
+    int lambda = 1;
+    bool barrier = false;     ///< batches are dealt in rounds, and a round never spans two epochs
+    std::int64_t limit = -1;  ///< samples to hand out in all; -1: no limit
+    bool operator==(const DealerConfig&) const = default;
+};
+
+/// Lives with the version owner. Never hands out more than `limit` samples: the last batch is cut.
+///
+/// shared_epoch: the next slice of the epoch's permutation, whoever asks; the last slice of an epoch is cut.
+/// strided: slice b of the epoch goes to worker b mod lambda; a worker's k-th batch is the same in every run.
+/// random: batch_size samples, drawn by (worker, position); only the limit (and, in rounds, the epoch) cuts them.
+/// sharded: the worker's own part, in its own epochs.
+class Dealer {
+public:
+    Dealer() = default;
+    explicit Dealer(const DealerConfig& config);
+
+    /// The next batch of a worker; none where the limit is reached, where the worker has no part of the data, or, in
+    /// rounds, where the epoch has nothing left for it.
+    std::optional<Batch> deal(WorkerId worker);
+    /// Rounds only: goes on to the next epoch if the present one is dealt out. Call before dealing a round.
+    void open_round();
+    /// Nothing will ever be dealt again.
+    bool exhausted() const { return config_.limit >= 0 && dealt_ >= config_.limit; }
+    std::int64_t dealt() const { return dealt_; }
+    bool operator==(const Dealer&) const = default;
+
+private:
+    struct Cursor {
+        std::int32_t epoch = 0;
+        std::int64_t first = 0;
+        bool operator==(const Cursor&) const = default;
+    };
+    std::optional<Batch> from_shared();
+    std::optional<Batch> from_strided(WorkerId worker);
+    std::optional<Batch> from_random(WorkerId worker);
+    std::optional<Batch> from_shard(WorkerId worker);
+    std::int64_t room() const;
+
+    DealerConfig config_;
+    std::int64_t dealt_ = 0;
+    std::int32_t round_epoch_ = 0;
+    std::int64_t dealt_in_epoch_ = 0;  ///< rounds only
+    Cursor shared_;
+    std::vector<Cursor> own_;
+};
+
+}  // namespace rubato

@@ -1,0 +1,27 @@
+// hardsync (Gupta et al. 2015, section 3.1; SSGD): an update takes one gradient of each worker, all computed on the
+// version that it replaces, and the new weights are broadcast. Staleness is 0 for every gradient.
+#pragma once
+
+#include "core/policies/decision.hpp"
+
+#include <string_view>
+
+namespace rubato {
+
+class Hardsync {
+public:
+    static constexpr std::string_view name = "hardsync";
+    PolicyTraits traits() const { return {.barrier = true, .batch_order = true}; }
+    /// At the end of an epoch there may be fewer batches than workers: a round counts those that got one.
+    void on_round(int workers) { expected_ = workers; }
+    Ready on_ready(WorkerId) { return Ready::hold; }
+    Decision on_arrival(const Arrival&) { return {.fire = ++arrived_ == expected_}; }
+    void on_applied() { arrived_ = 0; }
+    bool operator==(const Hardsync&) const = default;
+
+private:
+    int expected_ = 0;
+    int arrived_ = 0;
+};
+
+}  // namespace rubato

@@ -1,0 +1,32 @@
+// n-softsync (Gupta et al. 2015, section 3.1, equation 5; K-batch-async with K = c): an update is made of the first c =
+// floor(lambda / n) gradients that arrive, whoever sent them; a fast worker may contribute twice.
+#pragma once
+
+#include "core/policies/decision.hpp"
+
+#include <string_view>
+
+namespace rubato {
+
+class NSoftsync {
+public:
+    static constexpr std::string_view name = "n-softsync";
+    /// gradients_per_update: c >= 1.
+    explicit NSoftsync(int gradients_per_update = 1) : c_(gradients_per_update) {}
+    PolicyTraits traits() const { return {}; }
+    void on_round(int) {}
+    Ready on_ready(WorkerId) { return Ready::start; }
+    Decision on_arrival(const Arrival&) {
+        if (++arrived_ < c_) return {.fire = false};
+        arrived_ = 0;
+        return {.fire = true};
+    }
+    void on_applied() {}
+    bool operator==(const NSoftsync&) const = default;
+
+private:
+    int c_ = 1;
+    int arrived_ = 0;
+};
+
+}  // namespace rubato

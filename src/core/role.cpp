@@ -1,0 +1,74 @@
+#include "core/role.hpp"
+
+#include <cmath>
+
+namespace rubato {
+
+void step(Role& role, Time now, const Event& event, Actions& actions) {
+    std::visit([&](auto& member) { member.step(now, event, actions); }, role);
+}
+
+std::string waiting(const Role& role) {
+    return std::visit([](const auto& member) { return member.waiting(); }, role);
+}
+
+std::string role_name(RoleId role) {
+    return role == 0 ? "server" : "worker " + std::to_string(role - 1);
+}
+
+std::string divergence_text(const Finish& finish) {
+    if (finish.status != Status::diverged) return "";
+    if (finish.worker < 0) return "the loss of version " + std::to_string(finish.version) + " is not finite";
+    return "the loss of gradient " + std::to_string(finish.worker_seq) + " of worker " + std::to_string(finish.worker) +
+           ", computed on version " + std::to_string(finish.version) + ", is not finite";
+}
+
+namespace {
+
+ServerConfig server_config(const Scenario& scenario, std::int64_t samples, std::int64_t parameters) {
+    ServerConfig config;
+    config.lambda = scenario.lambda();
+    config.samples = samples;
+    config.parameters = parameters;
+    config.batch_size = scenario.workers.batch_size;
+    config.n = scenario.protocol.n;
+    if (scenario.protocol.name == Async::name) config.n = config.lambda;
+    if (scenario.protocol.name == NSoftsync::name && scenario.protocol.gradients_per_update > 0)
+        config.n = static_cast<double>(config.lambda) / scenario.protocol.gradients_per_update;
+    config.learning_rate = scenario.optimizer.learning_rate;
+    config.schedule = scenario.optimizer.schedule;
+    config.rule = scenario.optimizer.staleness_rule;
+    config.stop_updates = scenario.stop.updates;
+    config.stop_gradients = scenario.stop.gradients;
+    if (scenario.stop.epochs) config.stop_samples = std::llround(*scenario.stop.epochs * static_cast<double>(samples));
+    if (scenario.stop.seconds) config.stop_ns = std::llround(*scenario.stop.seconds * 1e9);
+    config.target = scenario.stop.target;
+    config.learns = scenario.model.gradients;
+    config.stop_on_divergence = scenario.stop.on_divergence;
+    if (config.learns) config.evaluate_every_epochs = scenario.evaluate.every_epochs;
+    config.evaluate_at_end = scenario.evaluate.at_end;
+    return config;
+}
+
+}  // namespace
+
+std::vector<Role> make_roles(const Scenario& scenario, std::int64_t samples, std::int64_t parameters) {
+    const Policy policy = make_policy(scenario.protocol, scenario.lambda());
+    const auto config = server_config(scenario, samples, parameters);
+    DealerConfig dealer;
+    dealer.sampling = scenario.data.sampling;
+    dealer.samples = samples;
+    dealer.batch_size = scenario.workers.batch_size;
+    dealer.lambda = scenario.lambda();
+    dealer.barrier = traits(policy).barrier;
+    dealer.limit = config.stop_samples.value_or(-1);
+
+    std::vector<Role> roles;
+    roles.reserve(static_cast<std::size_t>(scenario.lambda()) + 1);
+    roles.emplace_back(Server(config, dealer, policy));
+    for (WorkerId worker = 0; worker < scenario.lambda(); ++worker)
+        roles.emplace_back(Worker({worker, 0, parameters, !traits(policy).barrier}));
+    return roles;
+}
+
+}  // namespace rubato

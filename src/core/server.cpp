@@ -1,0 +1,144 @@
+#include "core/server.hpp"
+
+#include <stdexcept>
+
+namespace rubato {
+
+Server::Server(const ServerConfig& config, const DealerConfig& dealer, const Policy& policy)
+    : config_(config),
+      dealer_(dealer),
+      policy_(policy),
+      traits_(traits(policy)),
+      peers_(static_cast<std::size_t>(config.lambda)) {}
+
+void Server::step(Time now, const Event& event, Actions& actions) {
+    std::visit([&](const auto& alternative) { on(now, alternative, actions); }, event);
+}
+
+void Server::on(Time now, const Start& event, Actions& actions) {
+    weights_ = event.weights;
+    if (config_.stop_ns) {
+        timer_ = next_id();
+        actions.list.emplace_back(SetTimer{timer_, *config_.stop_ns});
+    }
+    if (config_.evaluate_every_epochs) {
+        next_evaluation_ = *config_.evaluate_every_epochs;
+        evaluate(now, actions);
+    }
+    if (traits_.barrier) return release_round(now, actions);
+    for (RoleId role = 1; role <= config_.lambda; ++role)
+        if (const auto batch = dealer_.deal(role - 1)) reply(role, batch, false, 0, 0, actions);
+}
+
+void Server::on(Time now, const Delivered& event, Actions& actions) {
+    if (const auto* push = std::get_if<Push>(&event.message)) {
+        auto& from = peer(event.from);
+        ++from.pushes;
+        from.busy = false;
+        from.since_ns = now;
+        inbox_.push_back({event.from, now, event.payload, *push});
+    } else if (const auto* inquiry = std::get_if<Inquiry>(&event.message)) {
+        if (!stopping_) inbox_.push_back({event.from, now, event.payload, *inquiry});
+    } else if (const auto* bye = std::get_if<Bye>(&event.message)) {
+        return on_bye(now, event.from, *bye, actions);
+    } else {
+        throw std::logic_error("the server was sent a message that is not for servers");
+    }
+    drain(now, actions);
+}
+
+// Strictly one at a time: an inquiry that waits behind a gradient is answered with the weights that this gradient made.
+void Server::drain(Time now, Actions& actions) {
+    while (!busy_ && inbox_head_ < inbox_.size()) {
+        const Work work = inbox_[inbox_head_++];
+        // What is done is cut off once it is the larger half, so a server that is never idle keeps a bounded inbox.
+        if (2 * inbox_head_ >= inbox_.size()) {
+            inbox_.erase(inbox_.begin(), inbox_.begin() + static_cast<std::ptrdiff_t>(inbox_head_));
+            inbox_head_ = 0;
+        }
+        if (const auto* push = std::get_if<Push>(&work.message))
+            take(now, work.from, *push, work.payload, actions);
+        else if (!stopping_)
+            answer(now, work, std::get<Inquiry>(work.message), actions);
+    }
+    if (stopping_) try_finish(now, actions);
+}
+
+void Server::take(Time now, RoleId from, const Push& push, const Slice& payload, Actions& actions) {
+    if (!stopping_) return accept(now, from, push, payload.buffer, actions);
+    leave_over(unapplied_row(from, push, Outcome::leftover), actions);
+    actions.list.emplace_back(Release{payload.buffer});
+}
+
+void Server::answer(Time now, const Work& work, const Inquiry& inquiry, Actions& actions) {
+    if (on_ready(policy_, work.from - 1) == Ready::hold) return;
+    const auto batch = dealer_.deal(work.from - 1);
+    if (!batch) return;  // nothing left to compute on: the worker hears again when the run ends
+    reply(work.from, batch, inquiry.have != version_, 0, now - work.arrived_ns, actions);
+}
+
+void Server::reply(RoleId to, const std::optional<Batch>& batch, bool with_weights, Time held_ns, Time queued_ns,
+                   Actions& actions) {
+    auto& worker = peer(to);
+    ++worker.replies;
+    worker.busy = batch.has_value();
+    ++sends_under_way_;
+    const Batch dealt = batch.value_or(Batch{});
+    if (with_weights)
+        actions.list.emplace_back(Send{next_id(), to, Channel::weights, Weights{version_, dealt, held_ns, queued_ns},
+                                       Slice{weights_, 0, config_.parameters}});
+    else
+        actions.list.emplace_back(
+            Send{next_id(), to, Channel::control, Proceed{version_, dealt, held_ns, queued_ns}, {}});
+}
+
+// Barrier policies: deals a round and tells every worker. A worker that gets no batch still gets the weights.
+void Server::release_round(Time now, Actions& actions) {
+    dealer_.open_round();
+    const bool first = version_ == 0;
+    int dealt = 0;
+    for (RoleId role = 1; role <= config_.lambda; ++role) {
+        const auto batch = dealer_.deal(role - 1);
+        if (batch) ++dealt;
+        if (first && !batch) continue;
+        auto& worker = peer(role);
+        const Time held = first ? 0 : fired_ns_ - worker.since_ns;
+        if (!batch) worker.since_ns = now;
+        reply(role, batch, !first, held, first ? 0 : now - fired_ns_, actions);
+    }
+    on_round(policy_, dealt);
+}
+
+void Server::on(Time now, const Taken&, Actions& actions) {
+    --sends_under_way_;
+    if (stopping_) try_finish(now, actions);
+}
+
+void Server::on(Time now, const TimerFired& event, Actions& actions) {
+    if (event.id == timer_ && !stopping_) begin_stop(now, Status::finished, actions);
+}
+
+void Server::on(Time, const GradientReady&, Actions&) {
+    throw std::logic_error("a server never computes gradients");
+}
+void Server::on(Time, const Cancelled&, Actions&) {
+    throw std::logic_error("a server never computes gradients");
+}
+
+std::string Server::waiting() const {
+    if (finished_) return "";
+    if (busy_) return "waits for an update of its own to be done";
+    std::string who;
+    int count = 0;
+    for (std::size_t worker = 0; worker < peers_.size(); ++worker) {
+        const auto& it = peers_[worker];
+        const bool owes = stopping_ ? it.pushes_expected < 0 || it.pushes < it.pushes_expected : it.busy;
+        if (!owes) continue;
+        if (++count <= 8) who += (who.empty() ? "worker " : ", worker ") + std::to_string(worker);
+    }
+    if (count > 8) who += " and " + std::to_string(count - 8) + " more";
+    if (count == 0) return stopping_ ? "waits for its own messages to be taken" : "waits for an inquiry of any worker";
+    return (stopping_ ? "waits for the last word of " : "waits for a gradient of ") + who;
+}
+
+}  // namespace rubato

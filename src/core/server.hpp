@@ -1,0 +1,147 @@
+// The parameter server role (Gupta et al. 2015, section 3.2, Rudra-base): owns the version, takes messages strictly one
+// at a time in the order of their arrival, and keeps the run's books.
+#pragma once
+
+#include "core/action.hpp"
+#include "core/dealer.hpp"
+#include "core/policy.hpp"
+#include "core/vector_clock.hpp"
+
+#include <string>
+#include <vector>
+
+namespace rubato {
+
+struct ServerConfig {
+    int lambda = 1;
+    std::int64_t samples = 1;     ///< N, of one epoch
+    std::int64_t parameters = 0;  ///< elements of the weights
+    int batch_size = 1;
+    double n = 1;  ///< lambda / gradients per update, or the n of n-softsync: what staleness rules see
+    double learning_rate = 0;
+    std::vector<OptimizerSpec::Drop> schedule;
+    StalenessRule rule;
+    std::optional<std::int64_t> stop_updates, stop_gradients, stop_samples;
+    std::optional<Time> stop_ns;
+    std::optional<Target> target;
+    bool learns = true;  ///< losses and evaluations mean something
+    bool stop_on_divergence = true;
+    std::optional<double> evaluate_every_epochs;
+    bool evaluate_at_end = true;
+    bool operator==(const ServerConfig&) const = default;
+};
+
+class Server {
+public:
+    Server(const ServerConfig& config, const DealerConfig& dealer, const Policy& policy);
+
+    void step(Time now, const Event& event, Actions& actions);
+    std::string waiting() const;
+    bool finished() const { return finished_; }
+    bool operator==(const Server&) const = default;
+
+private:
+    /// A message that waits its turn.
+    struct Work {
+        RoleId from = 0;
+        Time arrived_ns = 0;
+        Slice payload;
+        std::variant<Push, Inquiry> message;
+        bool operator==(const Work&) const = default;
+    };
+    /// A gradient that is taken in and waits for its update.
+    struct Contribution {
+        GradientRow row;
+        BufferId gradient = no_buffer;  ///< no_buffer once it is folded
+        double factor = 1;              ///< of the staleness rule
+        bool operator==(const Contribution&) const = default;
+    };
+    /// What the server knows of a worker.
+    struct Peer {
+        std::int64_t replies = 0;           ///< sent to it
+        std::int64_t pushes = 0;            ///< received from it
+        std::int64_t pushes_expected = -1;  ///< said by its Bye
+        bool busy = false;                  ///< has a batch whose gradient has not come yet
+        Time since_ns = 0;                  ///< arrival of its last push, or of the wait without a batch
+        bool operator==(const Peer&) const = default;
+    };
+
+    void on(Time now, const Start& event, Actions& actions);
+    void on(Time now, const Delivered& event, Actions& actions);
+    void on(Time now, const Taken& event, Actions& actions);
+    void on(Time now, const GradientReady& event, Actions& actions);
+    void on(Time now, const Cancelled& event, Actions& actions);
+    void on(Time now, const Folded& event, Actions& actions);
+    void on(Time now, const Applied& event, Actions& actions);
+    void on(Time now, const Evaluated& event, Actions& actions);
+    void on(Time now, const TimerFired& event, Actions& actions);
+
+    // server.cpp: messages, one at a time
+    void drain(Time now, Actions& actions);
+    void take(Time now, RoleId from, const Push& push, const Slice& payload, Actions& actions);
+    void answer(Time now, const Work& work, const Inquiry& inquiry, Actions& actions);
+    void reply(RoleId to, const std::optional<Batch>& batch, bool with_weights, Time held_ns, Time queued_ns,
+               Actions& actions);
+    void release_round(Time now, Actions& actions);
+    Peer& peer(RoleId role) { return peers_[static_cast<std::size_t>(role - 1)]; }
+    ActionId next_id() { return ++last_id_; }
+
+    // server_apply.cpp: gradients become updates
+    void accept(Time now, RoleId from, const Push& push, BufferId gradient, Actions& actions);
+    void fold(Contribution& contribution, Actions& actions);
+    void fire(Time now, Actions& actions);
+    void emit_rows(Time now, Actions& actions);
+    RuleInfo rule_info() const;
+    double scheduled_rate() const;
+    double epoch() const;
+
+    // server_stop.cpp: evaluations and the end
+    void evaluate(Time now, Actions& actions);
+    void check_stop(Time now, Actions& actions);
+    void begin_stop(Time now, Status status, Actions& actions);
+    void on_bye(Time now, RoleId from, const Bye& bye, Actions& actions);
+    void leave_over(const GradientRow& row, Actions& actions);
+    GradientRow unapplied_row(RoleId from, const Push& push, Outcome outcome);
+    void try_finish(Time now, Actions& actions);
+    void diverge(WorkerId worker, std::int64_t worker_seq, Version version);
+    bool target_reached(const EvalRow& row) const;
+
+    ServerConfig config_;
+    Dealer dealer_;
+    Policy policy_;
+    PolicyTraits traits_;
+
+    std::vector<Peer> peers_;
+    std::vector<Work> inbox_;  ///< [inbox_head_, end) waits
+    std::size_t inbox_head_ = 0;
+    ActionId last_id_ = 0;
+    ActionId timer_ = 0;
+    std::int64_t sends_under_way_ = 0;
+
+    BufferId weights_ = no_buffer;  ///< lent to the driver while an Update is under way
+    Version version_ = 0;
+    bool busy_ = false;  ///< a Fold or an Update is under way
+    BufferId accumulator_ = no_buffer;
+    std::vector<Contribution> round_;     ///< taken in, not yet in an update
+    std::vector<Contribution> applying_;  ///< in the update under way
+    VectorClock clock_;
+    Time fired_ns_ = 0;
+    double rate_ = 0, update_factor_ = 1;  ///< of the update under way
+
+    std::int64_t accepted_ = 0, accepted_samples_ = 0;
+    std::int64_t applied_samples_ = 0;
+    double last_mean_staleness_ = 0;
+
+    std::vector<std::pair<ActionId, EvalRow>> evaluations_;  ///< under way
+    double next_evaluation_ = 0;                             ///< in epochs
+    Version evaluated_ = -1;                                 ///< the last version that an evaluation was asked for
+    double loss_sum_ = 0;
+    std::int64_t loss_count_ = 0;
+
+    bool stopping_ = false, finished_ = false, diverged_ = false;
+    Status status_ = Status::finished;
+    Finish finish_;  ///< details of a divergence
+    int byes_ = 0;
+};
+
+}  // namespace rubato

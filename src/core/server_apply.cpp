@@ -1,0 +1,158 @@
+// The server's way from gradients to updates.
+#include "core/server.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace rubato {
+
+double Server::epoch() const {
+    return static_cast<double>(accepted_samples_) / static_cast<double>(config_.samples);
+}
+
+RuleInfo Server::rule_info() const {
+    RuleInfo info;
+    info.version = static_cast<double>(version_);
+    info.epoch = epoch();
+    info.mean_staleness = last_mean_staleness_;
+    info.lambda = config_.lambda;
+    info.n = config_.n;
+    info.batch_size = config_.batch_size;
+    return info;
+}
+
+// The epoch that counts for the schedule is that of the samples already applied.
+double Server::scheduled_rate() const {
+    const double done = static_cast<double>(applied_samples_) / static_cast<double>(config_.samples);
+    double rate = config_.learning_rate;
+    for (const auto& drop : config_.schedule)
+        if (done >= drop.epoch) rate *= drop.factor;
+    return rate;
+}
+
+void Server::accept(Time now, RoleId from, const Push& push, BufferId gradient, Actions& actions) {
+    RuleInfo info = rule_info();
+    info.staleness = static_cast<double>(version_ - push.read_version);
+    info.age = static_cast<double>(now - push.pull_ns) * 1e-9;
+    info.worker = from - 1;
+    info.samples = push.batch.count;
+
+    Contribution contribution;
+    contribution.row = unapplied_row(from, push, Outcome::applied);
+    contribution.row.seq = accepted_;
+    contribution.row.apply_version = version_;
+    contribution.gradient = gradient;
+    contribution.factor = config_.rule.gradient_factor(info);
+
+    ++accepted_;
+    accepted_samples_ += push.batch.count;
+    if (config_.learns) {
+        loss_sum_ += push.loss;
+        ++loss_count_;
+        if (!std::isfinite(push.loss)) diverge(from - 1, push.worker_seq, push.read_version);
+    }
+    const auto decision = on_arrival(policy_, {from - 1, push.read_version, push.batch.count});
+    round_.push_back(contribution);
+    if (decision.fire)
+        fire(now, actions);
+    else if (!traits_.batch_order)
+        fold(round_.back(), actions);
+    check_stop(now, actions);
+}
+
+// Gradients that wait for others are summed as they come, so that an inbox slot is free again at once. Each is weighted
+// by its samples relative to the first one's, so that equal batches are added with their bits as they are.
+void Server::fold(Contribution& contribution, Actions& actions) {
+    const double weight =
+        static_cast<double>(contribution.row.samples) / static_cast<double>(round_.front().row.samples);
+    busy_ = true;
+    actions.list.emplace_back(Fold{next_id(), accumulator_, contribution.gradient, contribution.factor * weight});
+    accumulator_ = no_buffer;
+}
+
+void Server::on(Time now, const Folded& event, Actions& actions) {
+    busy_ = false;
+    accumulator_ = event.accumulator;
+    auto& contribution = round_.back();
+    actions.list.emplace_back(Release{contribution.gradient});
+    contribution.gradient = no_buffer;
+    drain(now, actions);
+}
+
+void Server::fire(Time now, Actions& actions) {
+    // A round is dealt in the order of the workers, so that is the order of the batches.
+    if (traits_.batch_order)
+        std::sort(round_.begin(), round_.end(),
+                  [](const auto& a, const auto& b) { return a.row.worker < b.row.worker; });
+    applying_.swap(round_);
+    std::int64_t samples = 0;
+    for (const auto& it : applying_) samples += it.row.samples;
+
+    const auto first_part = static_cast<std::int32_t>(actions.parts.size());
+    const auto total = static_cast<double>(samples);
+    if (accumulator_ != no_buffer) {
+        const double first = static_cast<double>(applying_.front().row.samples);
+        actions.parts.push_back({accumulator_, first / total, applying_.front().row.read_version, 0});
+    }
+    for (const auto& it : applying_)
+        if (it.gradient != no_buffer)
+            actions.parts.push_back(
+                {it.gradient, it.factor * (static_cast<double>(it.row.samples) / total), it.row.read_version, 1});
+
+    rate_ = scheduled_rate();
+    update_factor_ = config_.rule.update_factor(rule_info());
+    const auto first_step = static_cast<std::int32_t>(actions.steps.size());
+    const auto parts = static_cast<std::int32_t>(actions.parts.size()) - first_part;
+    actions.steps.push_back({first_part, parts, rate_ * update_factor_});
+    actions.list.emplace_back(Update{next_id(), weights_, version_, first_step, 1});
+    weights_ = no_buffer;
+    busy_ = true;
+    fired_ns_ = now;
+}
+
+void Server::on(Time now, const Applied& event, Actions& actions) {
+    busy_ = false;
+    weights_ = event.weights;
+    if (accumulator_ != no_buffer) actions.list.emplace_back(Release{accumulator_});
+    accumulator_ = no_buffer;
+    for (const auto& it : applying_)
+        if (it.gradient != no_buffer) actions.list.emplace_back(Release{it.gradient});
+    emit_rows(now, actions);
+    applying_.clear();
+    ++version_;
+    on_applied(policy_);
+    if (config_.evaluate_every_epochs && epoch() >= next_evaluation_) {
+        evaluate(now, actions);
+        while (next_evaluation_ <= epoch()) next_evaluation_ += *config_.evaluate_every_epochs;
+    }
+    check_stop(now, actions);
+    if (!stopping_ && traits_.barrier) release_round(now, actions);
+    drain(now, actions);
+}
+
+void Server::emit_rows(Time now, Actions& actions) {
+    UpdateRow update;
+    double factors = 0;
+    clock_.clear();
+    for (auto& it : applying_) {
+        clock_.add(it.row.read_version);
+        update.samples += it.row.samples;
+        factors += it.factor;
+        it.row.applied_ns = now;
+        it.row.scale = it.factor * update_factor_;
+        actions.gradients.push_back(it.row);
+    }
+    const auto contributors = static_cast<double>(applying_.size());
+    applied_samples_ += update.samples;
+    last_mean_staleness_ = clock_.mean_staleness(version_);
+    update.time_ns = now;
+    update.version = version_ + 1;
+    update.contributors = static_cast<std::int32_t>(applying_.size());
+    update.mean_staleness = last_mean_staleness_;
+    update.epoch = epoch();
+    update.learning_rate = rate_;
+    update.effective_learning_rate = rate_ * update_factor_ * (factors / contributors);
+    actions.updates.push_back(update);
+}
+
+}  // namespace rubato

@@ -1,0 +1,177 @@
+#include "core/worker.hpp"
+
+#include <algorithm>
+#include <stdexcept>
+
+namespace rubato {
+
+void Worker::step(Time now, const Event& event, Actions& actions) {
+    std::visit([&](const auto& alternative) { on(now, alternative, actions); }, event);
+}
+
+void Worker::on(Time now, const Start& event, Actions&) {
+    weights_ = event.weights;
+    since_ns_ = now;
+}
+
+void Worker::on(Time now, const Delivered& event, Actions& actions) {
+    if (const auto* weights = std::get_if<Weights>(&event.message)) {
+        actions.list.emplace_back(Release{weights_});
+        weights_ = event.payload.buffer;
+        version_ = weights->version;
+        ++books_.pulls;
+        on_reply(now, event, weights->version, weights->batch, weights->held_ns, weights->queued_ns, actions);
+    } else if (const auto* proceed = std::get_if<Proceed>(&event.message)) {
+        on_reply(now, event, proceed->version, proceed->batch, proceed->held_ns, proceed->queued_ns, actions);
+    } else if (const auto* stop = std::get_if<Stop>(&event.message)) {
+        on_stop(now, *stop, actions);
+    } else {
+        throw std::logic_error("a worker was sent a message that is not for workers");
+    }
+}
+
+void Worker::on_reply(Time now, const Delivered& event, Version version, const Batch& batch, Time held_ns,
+                      Time queued_ns, Actions& actions) {
+    if (version != version_) throw std::logic_error("a worker was told to proceed on weights that it does not hold");
+    ++replies_;
+    if (stopping_) return try_leave(now, actions);
+    const Time asked_ns = since_ns_;
+    book_wait(now, event, held_ns, queued_ns);
+    since_ns_ = now;
+    if (batch.count == 0) return;  // no batch for this worker in this round: it keeps the weights and waits on
+    phase_ = Phase::computing;
+    record_ = Push{};
+    record_.read_version = version_;
+    record_.worker_seq = begun_++;
+    record_.batch = batch;
+    record_.pull_ns = asked_ns;
+    record_.begin_ns = now;
+    compute_ = next_id();
+    actions.list.emplace_back(Compute{compute_, weights_, batch, record_.worker_seq});
+}
+
+// Splits the wait that ends now: held back by the policy, behind other work of the server, moving; the rest is the way
+// of the request and the queue of the reply at lanes and links.
+void Worker::book_wait(Time now, const Delivered& event, Time held_ns, Time queued_ns) {
+    const Time before_send = std::max<Time>(0, event.sent_ns - since_ns_);
+    const Time held = std::min(held_ns, before_send);
+    const Time queued = std::min(queued_ns, before_send - held);
+    const Time moving = std::min(now - event.started_ns, now - since_ns_);
+    books_.policy_wait_ns += held;
+    books_.apply_wait_ns += queued;
+    books_.pull_moving_ns += moving;
+    books_.pull_request_ns += now - since_ns_ - held - queued - moving;
+}
+
+void Worker::on(Time now, const GradientReady& event, Actions& actions) {
+    record_.begin_ns = event.begin_ns;
+    record_.end_ns = event.end_ns;
+    record_.loss = event.loss;
+    if (stopping_) {
+        actions.list.emplace_back(Release{event.gradient});
+        cancelled_ = true;
+        phase_ = Phase::waiting;
+        return try_leave(now, actions);
+    }
+    books_.compute_ns += now - since_ns_;
+    since_ns_ = now;
+    ++books_.gradients;
+    record_.push_ns = now;
+    phase_ = Phase::pushing;
+    gradient_ = event.gradient;
+    push_ = next_id();
+    ++pushes_;
+    ++sends_under_way_;
+    actions.list.emplace_back(
+        Send{push_, config_.server, Channel::gradient, record_, Slice{gradient_, 0, config_.parameters}});
+}
+
+void Worker::on(Time now, const Cancelled& event, Actions& actions) {
+    record_.begin_ns = event.begin_ns;
+    cancelled_ = true;
+    phase_ = Phase::waiting;
+    try_leave(now, actions);
+}
+
+void Worker::on(Time now, const Taken& event, Actions& actions) {
+    --sends_under_way_;
+    if (event.id == push_) {
+        if (!stopping_) {
+            const Time queued = std::clamp<Time>(event.started_ns - since_ns_, 0, now - since_ns_);
+            books_.push_queued_ns += queued;
+            books_.push_moving_ns += now - since_ns_ - queued;
+            since_ns_ = now;
+        }
+        push_ = 0;
+        actions.list.emplace_back(Release{gradient_});
+        gradient_ = no_buffer;
+        phase_ = Phase::waiting;
+        if (!stopping_) return wait(now, actions);
+    } else if (event.id == bye_) {
+        phase_ = Phase::finished;
+        actions.workers.push_back(books_);
+        actions.list.emplace_back(Release{weights_});
+        actions.list.emplace_back(Finish{});
+        return;
+    }
+    if (stopping_) try_leave(now, actions);
+}
+
+void Worker::wait(Time, Actions& actions) {
+    if (!config_.inquire) return;
+    ++books_.inquiries;
+    ++sends_under_way_;
+    actions.list.emplace_back(Send{next_id(), config_.server, Channel::control, Inquiry{version_}, {}});
+}
+
+// The books close here: what is still under way no longer serves the run.
+void Worker::on_stop(Time now, const Stop& stop, Actions& actions) {
+    stopping_ = true;
+    replies_expected_ = stop.replies;
+    const Time open = now - since_ns_;
+    switch (phase_) {
+        case Phase::waiting: books_.idle_ns += open; break;
+        case Phase::computing:
+            books_.compute_ns += open;
+            actions.list.emplace_back(Cancel{compute_});
+            break;
+        case Phase::pushing: books_.push_moving_ns += open; break;
+        case Phase::finished: break;
+    }
+    try_leave(now, actions);
+}
+
+void Worker::try_leave(Time, Actions& actions) {
+    if (phase_ != Phase::waiting || sends_under_way_ > 0 || replies_ < replies_expected_ || bye_ != 0) return;
+    bye_ = next_id();
+    ++sends_under_way_;
+    actions.list.emplace_back(
+        Send{bye_, config_.server, Channel::control, Bye{pushes_, cancelled_, cancelled_ ? record_ : Push{}}, {}});
+}
+
+void Worker::on(Time, const Folded&, Actions&) {
+    throw std::logic_error("a worker never folds");
+}
+void Worker::on(Time, const Applied&, Actions&) {
+    throw std::logic_error("a worker never updates");
+}
+void Worker::on(Time, const Evaluated&, Actions&) {
+    throw std::logic_error("a worker never evaluates");
+}
+void Worker::on(Time, const TimerFired&, Actions&) {}
+
+std::string Worker::waiting() const {
+    switch (phase_) {
+        case Phase::waiting:
+            if (bye_ != 0) return "waits until its last word is taken by the server";
+            if (stopping_) return "waits for messages under way before it says its last word";
+            return config_.inquire ? "waits for the server's answer to its inquiry"
+                                   : "waits for the server's broadcast";
+        case Phase::computing: return "computes gradient " + std::to_string(record_.worker_seq);
+        case Phase::pushing: return "waits until the server takes gradient " + std::to_string(record_.worker_seq);
+        case Phase::finished: return "";
+    }
+    return "";
+}
+
+}  // namespace rubato

@@ -1,0 +1,70 @@
+// The worker role (Gupta et al. 2015, section 3.2, learner of Rudra-base), blocking pipeline.
+//
+// Word from the server -> compute on the dealt batch -> push, blocking -> ask for newer weights (or, where the server
+// broadcasts, wait for them) -> and so on until Stop.
+#pragma once
+
+#include "core/action.hpp"
+
+#include <string>
+
+namespace rubato {
+
+struct WorkerConfig {
+    WorkerId worker = 0;
+    RoleId server = 0;
+    std::int64_t parameters = 0;  ///< elements of a gradient
+    bool inquire = true;          ///< asks for weights after each push; otherwise waits for a broadcast
+    bool operator==(const WorkerConfig&) const = default;
+};
+
+class Worker {
+public:
+    Worker() = default;
+    explicit Worker(const WorkerConfig& config) : config_(config) { books_.worker = config.worker; }
+
+    void step(Time now, const Event& event, Actions& actions);
+    std::string waiting() const;
+    bool finished() const { return phase_ == Phase::finished; }
+    bool operator==(const Worker&) const = default;
+
+private:
+    enum class Phase : std::uint8_t { waiting, computing, pushing, finished };
+
+    void on(Time now, const Start& event, Actions& actions);
+    void on(Time now, const Delivered& event, Actions& actions);
+    void on(Time now, const Taken& event, Actions& actions);
+    void on(Time now, const GradientReady& event, Actions& actions);
+    void on(Time now, const Cancelled& event, Actions& actions);
+    void on(Time now, const Folded& event, Actions& actions);
+    void on(Time now, const Applied& event, Actions& actions);
+    void on(Time now, const Evaluated& event, Actions& actions);
+    void on(Time now, const TimerFired& event, Actions& actions);
+
+    void on_reply(Time now, const Delivered& event, Version version, const Batch& batch, Time held_ns, Time queued_ns,
+                  Actions& actions);
+    void on_stop(Time now, const Stop& stop, Actions& actions);
+    void book_wait(Time now, const Delivered& event, Time held_ns, Time queued_ns);
+    void wait(Time now, Actions& actions);
+    /// Says Bye once nothing of its own is under way any more, then finishes when the Bye is taken.
+    void try_leave(Time now, Actions& actions);
+    ActionId next_id() { return ++last_id_; }
+
+    WorkerConfig config_;
+    Phase phase_ = Phase::waiting;
+    BufferId weights_ = no_buffer;
+    Version version_ = 0;
+    BufferId gradient_ = no_buffer;  ///< in the push under way
+    Push record_;                    ///< of the gradient under way
+    ActionId compute_ = 0, push_ = 0, bye_ = 0;
+    ActionId last_id_ = 0;
+    std::int64_t sends_under_way_ = 0;
+    std::int64_t begun_ = 0, pushes_ = 0, replies_ = 0;
+    std::int64_t replies_expected_ = -1;  ///< said by Stop
+    bool stopping_ = false;
+    bool cancelled_ = false;
+    Time since_ns_ = 0;  ///< start of the present phase
+    WorkerRow books_;
+};
+
+}  // namespace rubato

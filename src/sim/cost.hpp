@@ -1,0 +1,30 @@
+// Seconds of one gradient, as the simulated machine is charged for it.
+#pragma once
+
+#include "core/scenario.hpp"
+
+namespace rubato::sim {
+
+/// Where a gradient is computed.
+struct ComputeSite {
+    double speed = 0;  ///< flop/s of one core
+    int cores = 1;
+    int workers = 1;  ///< on the host, the one that computes included
+};
+
+struct Seconds {
+    double value = 0;
+    bool extrapolated = false;  ///< the batch lies outside the device's table
+};
+
+/// Without noise: the device's figure for the batch, times 1 + host_sharing * (workers - 1). A table is interpolated
+/// linearly between its entries, and goes on along its outermost pair beyond them (downwards at least in proportion to
+/// the batch; a table of one entry is proportional throughout). Kind flops takes flops_per_sample * batch / speed on a
+/// core of the worker's own; more workers than cores share them evenly. Throws PlatformError where a figure is missing.
+Seconds gradient_seconds(const DeviceSpec& device, const CostSpec& cost, const ComputeSite& site, int batch);
+
+/// Factor of the compute time of a worker's gradient number `worker_seq`: lognormal, mean 1, keyed by seeds.timing,
+/// role and number, so that it depends on neither the order of events nor the backend. 1 where cluster.noise is 0.
+double noise_factor(const Scenario& scenario, RoleId role, std::int64_t worker_seq);
+
+}  // namespace rubato::sim

@@ -1,0 +1,62 @@
+// Finds and opens the shared module of a network model, so that commands that do not simulate never load SimGrid.
+#include "sim/network.hpp"
+
+#include <dlfcn.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <system_error>
+
+namespace rubato::sim {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+/// Where modules may lie, in the order of search: RUBATO_MODULES, beside the executable, in the folders above it (a
+/// build tree), in the installed places.
+std::vector<fs::path> module_folders() {
+    std::vector<fs::path> folders;
+    if (const char* given = std::getenv("RUBATO_MODULES"); given && *given) folders.emplace_back(given);
+    std::error_code error;
+    const fs::path program = fs::read_symlink("/proc/self/exe", error);
+    if (!error) {
+        const fs::path beside = program.parent_path();
+        const fs::path above = beside.parent_path();
+        folders.insert(folders.end(), {beside, above, above.parent_path(), above / "lib" / "rubato"});
+    }
+    folders.emplace_back(RUBATO_MODULE_DIR);
+    return folders;
+}
+
+using OpenFunction = Network* (*)(const NetworkRequest*);
+
+OpenFunction load(const std::string& file, const char* symbol) {
+    std::string tried;
+    for (const auto& folder : module_folders()) {
+        std::error_code error;
+        const fs::path path = folder / file;
+        tried += (tried.empty() ? "" : ", ") + folder.string();
+        if (!fs::exists(path, error)) continue;
+        // Local, so that the MPI_* symbols of libsimgrid never meet those of an MPI library.
+        void* module = dlopen(path.c_str(), RTLD_LAZY | RTLD_LOCAL);
+        if (module == nullptr) throw PlatformError("cannot load the network model " + path.string() + ": " + dlerror());
+        if (void* entry = dlsym(module, symbol)) return reinterpret_cast<OpenFunction>(entry);
+        throw PlatformError(path.string() + " is not a network model of this rubato: no " + symbol);
+    }
+    throw PlatformError("network model module " + file + " is not installed; looked in " + tried +
+                        " (RUBATO_MODULES names another folder)");
+}
+
+}  // namespace
+
+std::unique_ptr<Network> open_network(const NetworkRequest& request) {
+    const std::string& model = request.scenario->cluster.network.model;
+    if (model == "flow") throw PlatformError("network model \"flow\" is not built yet; use \"simgrid\"");
+    if (model != "simgrid") throw PlatformError("unknown network model \"" + model + "\"; expected \"simgrid\"");
+    // Never closed: SimGrid keeps state for the whole process.
+    static const OpenFunction open = load("rubato-simgrid.so", "rubato_open_simgrid");
+    return std::unique_ptr<Network>(open(&request));
+}
+
+}  // namespace rubato::sim

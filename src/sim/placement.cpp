@@ -1,0 +1,141 @@
+#include "sim/placement.hpp"
+
+#include <algorithm>
+#include <unordered_map>
+
+namespace rubato::sim {
+
+namespace {
+
+/// Index into the list of worker hosts, by worker.
+std::vector<int> worker_slots(const WorkersSpec& workers) {
+    std::vector<int> slots;
+    const std::int64_t lambda = workers.count();
+    if (workers.hosts > 0) {
+        for (std::int64_t w = 0; w < lambda; ++w) slots.push_back(static_cast<int>(w * workers.hosts / lambda));
+        return slots;
+    }
+    int base = 0;
+    for (const WorkerGroup& group : workers.groups) {
+        const int per_host = std::max(1, group.per_host);
+        for (int w = 0; w < group.count; ++w) slots.push_back(base + w / per_host);
+        base += (group.count + per_host - 1) / per_host;
+    }
+    return slots;
+}
+
+int slots_needed(const WorkersSpec& workers) {
+    const auto slots = worker_slots(workers);
+    return slots.empty() ? 0 : slots.back() + 1;
+}
+
+using HostNames = std::unordered_map<std::string, HostId>;
+
+HostId find_host(const HostNames& names, const std::vector<HostInfo>& hosts, const std::string& name, const char* key) {
+    if (const auto found = names.find(name); found != names.end()) return found->second;
+    std::string some;
+    for (std::size_t i = 0; i < hosts.size() && i < 4; ++i) some += (i ? ", " : "") + hosts[i].name;
+    throw PlatformError(std::string(key) + ": the platform has no host \"" + name + "\"; it has " +
+                        std::to_string(hosts.size()) + (hosts.size() == 1 ? " host: " : " hosts: ") + some +
+                        (hosts.size() > 4 ? ", ..." : ""));
+}
+
+std::vector<HostId> worker_hosts(const ClusterSpec& cluster, const HostNames& names, const std::vector<HostInfo>& hosts,
+                                 HostId server) {
+    std::vector<HostId> chosen;
+    std::vector<bool> used(hosts.size(), false);
+    for (const std::string& name : cluster.hosts) {
+        const HostId host = find_host(names, hosts, name, "cluster.hosts");
+        if (used[static_cast<std::size_t>(host)])
+            throw PlatformError("cluster.hosts: host \"" + name +
+                                "\" is listed twice; workers.groups' per_host puts several workers on a host");
+        used[static_cast<std::size_t>(host)] = true;
+        chosen.push_back(host);
+    }
+    if (!cluster.hosts.empty()) return chosen;
+    for (HostId host = 0; host < static_cast<HostId>(hosts.size()); ++host)
+        if (host != server) chosen.push_back(host);
+    return chosen;
+}
+
+const DeviceSpec* find_device(const ClusterSpec& cluster, const std::string& name) {
+    if (const auto found = cluster.devices.find(name); found != cluster.devices.end()) return &found->second;
+    // Workers without a device are charged for their FLOPs on the host's speed.
+    static const DeviceSpec by_flops;
+    if (name == "default") return &by_flops;
+    std::string known;
+    for (const auto& [device, spec] : cluster.devices) known += (known.empty() ? "" : ", ") + device;
+    throw PlatformError("workers use device \"" + name + "\", which cluster.devices does not define" +
+                        (known.empty() ? "" : "; it defines " + known));
+}
+
+void choose_devices(const Scenario& scenario, Placement& placement) {
+    for (const WorkerGroup& group : scenario.workers.groups) {
+        const DeviceSpec* device = find_device(scenario.cluster, group.device);
+        placement.device_of_role.insert(placement.device_of_role.end(), static_cast<std::size_t>(group.count), device);
+        placement.device_name_of_role.insert(placement.device_name_of_role.end(), static_cast<std::size_t>(group.count),
+                                             group.device);
+    }
+}
+
+/// Missing figures are found before the run, not in the middle of it.
+void check_costs(const Scenario& scenario, Placement& placement) {
+    const int batch = scenario.workers.batch_size;
+    const std::string* last = nullptr;
+    for (std::size_t role = 1; role < placement.host_of_role.size(); ++role) {
+        const std::string& name = placement.device_name_of_role[role];
+        if (last != nullptr && *last == name) continue;
+        last = &name;
+        const auto seconds =
+            gradient_seconds(*placement.device_of_role[role], scenario.cost, placement.site_of_role[role], batch);
+        if (!seconds.extrapolated) continue;
+        placement.warnings.push_back("cluster.devices." + name + ": batch size " + std::to_string(batch) +
+                                     " lies outside the table of seconds; extrapolated");
+    }
+}
+
+}  // namespace
+
+double Placement::seconds(RoleId role, int batch) const {
+    const auto r = static_cast<std::size_t>(role);
+    return gradient_seconds(*device_of_role[r], *cost, site_of_role[r], batch).value;
+}
+
+int star_hosts(const Scenario& scenario) {
+    return 1 + std::max(slots_needed(scenario.workers), static_cast<int>(scenario.cluster.hosts.size()));
+}
+
+Placement place(const Scenario& scenario, const std::vector<HostInfo>& hosts) {
+    const ClusterSpec& cluster = scenario.cluster;
+    if (hosts.empty()) throw PlatformError("the platform has no host");
+    HostNames names;
+    for (std::size_t i = 0; i < hosts.size(); ++i) names.emplace(hosts[i].name, static_cast<HostId>(i));
+    const HostId server =
+        cluster.server_host.empty() ? 0 : find_host(names, hosts, cluster.server_host, "cluster.server_host");
+    const auto available = worker_hosts(cluster, names, hosts, server);
+    const auto slots = worker_slots(scenario.workers);
+    const int needed = slots_needed(scenario.workers);
+    if (needed > static_cast<int>(available.size()))
+        throw PlatformError(std::to_string(slots.size()) + " workers need " + std::to_string(needed) +
+                            " hosts besides the server's, and the platform offers " + std::to_string(available.size()) +
+                            "; workers.hosts or per_host puts several workers on a host");
+    Placement placement;
+    placement.cost = &scenario.cost;
+    placement.host_of_role.push_back(server);
+    placement.device_of_role.push_back(nullptr);
+    placement.device_name_of_role.emplace_back();
+    for (const int slot : slots) placement.host_of_role.push_back(available[static_cast<std::size_t>(slot)]);
+    choose_devices(scenario, placement);
+    std::vector<int> workers_on(hosts.size(), 0);
+    for (std::size_t role = 1; role < placement.host_of_role.size(); ++role)
+        ++workers_on[static_cast<std::size_t>(placement.host_of_role[role])];
+    for (const HostId host : placement.host_of_role) {
+        const auto h = static_cast<std::size_t>(host);
+        placement.workers_on_host_of_role.push_back(workers_on[h]);
+        placement.site_of_role.push_back({hosts[h].speed, hosts[h].cores, workers_on[h]});
+    }
+    check_costs(scenario, placement);
+    return placement;
+}
+
+}  // namespace rubato::sim

@@ -1,0 +1,36 @@
+// Which host each role gets, and what a gradient costs there.
+#pragma once
+
+#include "core/scenario.hpp"
+#include "sim/cost.hpp"
+#include "sim/network.hpp"
+
+#include <string>
+#include <vector>
+
+namespace rubato::sim {
+
+/// Role 0 is the server, role 1 + w is worker w. Refers to the scenario, which must outlive it.
+struct Placement {
+    std::vector<HostId> host_of_role;
+    std::vector<int> workers_on_host_of_role;
+    std::vector<const DeviceSpec*> device_of_role;  ///< null for the server
+    std::vector<std::string> device_name_of_role;   ///< empty for the server
+    std::vector<ComputeSite> site_of_role;
+    std::vector<std::string> warnings;  ///< batch sizes outside a device's table
+    const CostSpec* cost = nullptr;
+
+    /// Seconds of a gradient of `batch` samples, without noise. Throws PlatformError where a figure is missing.
+    double seconds(RoleId role, int batch) const;
+};
+
+/// Hosts that the inline star needs: the server's and one for each host of workers.
+int star_hosts(const Scenario& scenario);
+
+/// The server on cluster.server_host, or the first host. Workers on cluster.hosts, or on all hosts but the server's, in
+/// order: with workers.hosts = H, worker w on host w * H / lambda; otherwise group after group, per_host workers a host
+/// (0: one). Throws PlatformError for unknown names, for too few hosts (says how many are needed), and where a device
+/// or its figure is missing.
+Placement place(const Scenario& scenario, const std::vector<HostInfo>& hosts);
+
+}  // namespace rubato::sim

@@ -1,0 +1,177 @@
+#include "sim/run.hpp"
+
+#include <chrono>
+#include <cmath>
+
+namespace rubato::sim {
+
+Run::Run(const RunInput& input, Network& network, const Placement& placement)
+    : input_(input),
+      scenario_(*input.scenario),
+      network_(network),
+      placement_(placement),
+      roles_(make_roles(*input.scenario, input.samples, input.parameters)),
+      seats_(roles_.size()),
+      transport_(network, placement.host_of_role, input.scenario->cluster.network.concurrent_transfers),
+      buffers_(input.task ? input.task->parameters() : 0),
+      control_free_(2 * roles_.size(), 0),
+      timeline_(input.recorder != nullptr && input.recorder->wants_timeline()) {
+    if (input.task) {
+        pool_ = std::make_unique<learn::Pool>(*input.task, scenario_.pool_threads);
+        optimizer_ = std::make_unique<learn::Optimizer>(scenario_.optimizer, input.task->parameters());
+    }
+    report_.backend = "sim";
+    report_.virtual_clock = true;
+}
+
+trace::DriverReport Run::go() {
+    const auto begin = std::chrono::steady_clock::now();
+    start_roles();
+    arm();
+    network_.run(*this);
+    if (error_) std::rethrow_exception(error_);
+    if (finished_ < static_cast<int>(roles_.size()) && report_.status == Status::finished) {
+        report_.status = Status::deadlock;
+        report_.detail = deadlock();
+    }
+    if (report_.status == Status::finished && buffers_.outstanding() != 0)
+        throw std::logic_error(std::to_string(buffers_.outstanding()) + " buffers were never released");
+    report_.end_ns = now_;
+    report_.servers.push_back(server_);
+    report_.wall_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+    return report_;
+}
+
+void Run::start_roles() {
+    const BufferId initial = buffers_.allocate();
+    if (input_.task) input_.task->initialize(buffers_.data(initial));
+    for (RoleId role = 0; role < static_cast<RoleId>(roles_.size()); ++role)
+        complete(role, 0, Start{buffers_.share(initial, -1)});
+    buffers_.release(initial);
+}
+
+void Run::arm() {
+    const Time next = queue_.next();
+    if (next < 0 || next == alarm_) return;
+    alarm_ = next;
+    network_.at(next);
+}
+
+// All events of one nanosecond are gathered before any of them is stepped, so that their order is that of the ties and
+// not of whatever produced them. What they cause at once makes a further gathering of the same nanosecond.
+void Run::on_alarm() {
+    alarm_ = -1;
+    try {
+        for (Time due = queue_.next(); due >= 0 && due <= network_.now() && !error_; due = queue_.next()) {
+            now_ = std::max(now_, due);
+            batch_.clear();
+            while (queue_.next() == due) batch_.push_back(queue_.pop());
+            for (const DueId id : batch_) {
+                if (!queue_[id].cancelled) process(id, now_);
+                queue_.free(id);
+            }
+            if (finished_ == static_cast<int>(roles_.size())) return network_.stop();
+            if (input_.interrupted != nullptr && *input_.interrupted) {
+                report_.status = Status::interrupted;
+                report_.detail = "stopped by a signal";
+                return network_.stop();
+            }
+        }
+        arm();
+    } catch (...) {
+        // Nothing may be thrown through the network's own frames.
+        error_ = std::current_exception();
+        network_.stop();
+    }
+}
+
+void Run::on_transfer(std::int64_t token, bool ok) {
+    try {
+        const auto id = static_cast<FlowId>(token);
+        if (!ok) throw PlatformError("a transfer failed: a host or link of its route is off");
+        deliver(id, std::max(now_, network_.now()));
+        arm();
+    } catch (...) {
+        error_ = std::current_exception();
+        network_.stop();
+    }
+}
+
+void Run::deliver(FlowId id, Time now) {
+    const Flow flow = transport_[id];
+    const auto channel = transport_.channel_of(id);
+    const Slice payload{buffers_.share(flow.payload.buffer, channel), flow.payload.first, flow.payload.count};
+    release(flow.payload.buffer, now);
+    span(flow.from, flow.channel == Channel::gradient ? "push" : "pull", flow.started_ns, now, flow.to, flow.bytes);
+    if (flow.to == 0) server_.bytes_in += static_cast<std::int64_t>(flow.bytes);
+    const DueId due = queue_.push(now, flow.to, flow.from, static_cast<int>(flow.channel));
+    queue_[due].event = Delivered{flow.from, flow.channel, flow.message, payload, flow.sent_ns, flow.started_ns};
+    complete(flow.from, now, Taken{flow.id, flow.started_ns});
+    transport_.arrived(id, now);
+    transport_.free(id);
+    for (const FlowId local : transport_.take_local()) deliver(local, now);
+}
+
+void Run::process(DueId id, Time now) {
+    const RoleId role = queue_[id].to;
+    if (const FlowId flow = queue_[id].flow; flow >= 0) {
+        if (transport_.submit(flow, now))
+            for (const FlowId local : transport_.take_local()) deliver(local, now);
+        return;
+    }
+    auto& seat = seats_[static_cast<std::size_t>(role)];
+    Event event = queue_[id].event;
+    if (auto* ready = std::get_if<GradientReady>(&event)) {
+        if (const auto job = queue_[id].job; job >= 0) {
+            pool_->wait(jobs_[static_cast<std::size_t>(job)]->work);
+            ready->loss = jobs_[static_cast<std::size_t>(job)]->work.loss;
+            free_jobs_.push_back(job);
+        }
+        span(role, "compute", ready->begin_ns, ready->end_ns);
+        seat.compute = -1;
+        release(seat.compute_weights, now);
+    } else if (std::holds_alternative<TimerFired>(event)) {
+        std::erase(seat.timers, id);
+    } else if (const auto* start = std::get_if<Start>(&event)) {
+        seat.weights = start->weights;
+    } else if (const auto* applied = std::get_if<Applied>(&event)) {
+        seat.weights = applied->weights;
+    }
+    hand(role, now, event);
+}
+
+void Run::hand(RoleId role, Time now, const Event& event) {
+    if (seats_[static_cast<std::size_t>(role)].finished)
+        throw std::logic_error("an event for a role that has finished");
+    actions_.clear();
+    step(roles_[static_cast<std::size_t>(role)], now, event, actions_);
+    if (input_.recorder != nullptr) input_.recorder->step(now, role, event, actions_);
+    if (input_.observer) input_.observer(now, role, event, actions_);
+    execute(role, now);
+    if ((++steps_ & 0x3ff) == 0 && input_.tick) input_.tick();
+}
+
+void Run::execute(RoleId role, Time now) {
+    // The final weights are hashed before their owner lets go of them.
+    if (role == 0 && input_.task && !actions_.list.empty() && std::holds_alternative<Finish>(actions_.list.back()))
+        report_.weights_hash = learn::weights_hash(buffers_.data(seats_[0].weights));
+    for (const auto& action : actions_.list)
+        std::visit([&](const auto& alternative) { act(role, now, alternative); }, action);
+}
+
+std::string Run::deadlock() const {
+    std::string text;
+    int named = 0;
+    for (RoleId role = 0; role < static_cast<RoleId>(roles_.size()) && named < 4; ++role) {
+        const auto what = waiting(roles_[static_cast<std::size_t>(role)]);
+        if (what.empty()) continue;
+        text += (named++ ? "; " : "") + role_name(role) + " " + what;
+    }
+    return text;
+}
+
+void Run::span(RoleId role, const char* kind, Time begin, Time end, RoleId peer, double bytes) {
+    if (timeline_) input_.recorder->span({role, kind, begin, end, peer, static_cast<std::int64_t>(bytes)});
+}
+
+}  // namespace rubato::sim

@@ -1,0 +1,92 @@
+// One simulated run: the loop over its parts (clock, transport, lanes, buffer pool, recorder).
+#pragma once
+
+#include "learn/apply.hpp"
+#include "learn/buffers.hpp"
+#include "learn/pool.hpp"
+#include "sim/cost.hpp"
+#include "sim/driver.hpp"
+#include "sim/event_queue.hpp"
+#include "sim/placement.hpp"
+#include "sim/transport.hpp"
+
+#include <memory>
+#include <optional>
+
+namespace rubato::sim {
+
+class Run final : public NetworkSink {
+public:
+    Run(const RunInput& input, Network& network, const Placement& placement);
+    trace::DriverReport go();
+
+    void on_alarm() override;
+    void on_transfer(std::int64_t token, bool ok) override;
+
+private:
+    /// What the driver keeps for each role besides the role itself.
+    struct Seat {
+        Time compute_free_ns = 0, apply_free_ns = 0;  ///< ends of the lanes
+        DueId compute = -1;                           ///< the computation under way
+        ActionId compute_id = 0;
+        BufferId compute_weights = no_buffer;
+        BufferId weights = no_buffer;  ///< last one given by Start or Applied
+        std::vector<DueId> timers;
+        bool finished = false;
+    };
+    struct Job {
+        learn::GradientJob work;
+        bool used = false;
+    };
+
+    void start_roles();
+    void process(DueId id, Time now);
+    void deliver(FlowId id, Time now);
+    void hand(RoleId role, Time now, const Event& event);
+    void execute(RoleId role, Time now);
+    void arm();
+
+    // run_actions.cpp: one member an action
+    void act(RoleId role, Time now, const Send& action);
+    void act(RoleId role, Time now, const Compute& action);
+    void act(RoleId role, Time now, const Cancel& action);
+    void act(RoleId role, Time now, const Fold& action);
+    void act(RoleId role, Time now, const Update& action);
+    void act(RoleId role, Time now, const Evaluate& action);
+    void act(RoleId role, Time now, const Release& action);
+    void act(RoleId role, Time now, const SetTimer& action);
+    void act(RoleId role, Time now, const Finish& action);
+    void send_control(RoleId role, Time now, const Send& action);
+    Due& complete(RoleId role, Time at, Event event);
+    Time occupy_apply(RoleId role, Time now, double seconds);
+    void release(BufferId buffer, Time now);
+    std::string deadlock() const;
+    void span(RoleId role, const char* kind, Time begin, Time end, RoleId peer = -1, double bytes = 0);
+
+    const RunInput& input_;
+    const Scenario& scenario_;
+    Network& network_;
+    const Placement& placement_;
+    std::vector<Role> roles_;
+    std::vector<Seat> seats_;
+    EventQueue queue_;
+    Transport transport_;
+    learn::BufferPool buffers_;
+    std::unique_ptr<learn::Pool> pool_;
+    std::unique_ptr<learn::Optimizer> optimizer_;
+    std::vector<std::unique_ptr<Job>> jobs_;
+    std::vector<std::int32_t> free_jobs_;
+    std::vector<DueId> batch_;        ///< due at one nanosecond
+    std::vector<Time> control_free_;  ///< last arrival on the control channel [to server, to worker]
+    Actions actions_;
+    trace::DriverReport report_;
+    trace::ServerRow server_;
+    Time now_ = 0;
+    Time alarm_ = -1;
+    int finished_ = 0;
+    std::uint64_t steps_ = 0;
+    bool timeline_ = false;
+    std::exception_ptr error_;
+};
+
+}  // namespace rubato::sim

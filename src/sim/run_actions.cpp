@@ -1,0 +1,202 @@
+// How the simulation carries out each action.
+#include "sim/run.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace rubato::sim {
+
+namespace {
+
+/// A message without payload: identities, a version and a few times.
+constexpr double control_bytes = 64;
+
+Time to_ns(double seconds) {
+    return std::llround(seconds * 1e9);
+}
+
+}  // namespace
+
+Due& Run::complete(RoleId role, Time at, Event event) {
+    auto& due = queue_[queue_.push(at, role, role, EventQueue::own)];
+    due.event = event;
+    return due;
+}
+
+// The apply lane is first in, first out: the work begins when the lane is free.
+Time Run::occupy_apply(RoleId role, Time now, double seconds) {
+    auto& seat = seats_[static_cast<std::size_t>(role)];
+    seat.apply_free_ns = std::max(seat.apply_free_ns, now) + to_ns(seconds);
+    return seat.apply_free_ns;
+}
+
+void Run::release(BufferId buffer, Time now) {
+    const auto channel = buffers_.release(buffer);
+    if (channel < 0) return;
+    transport_.slot_freed(channel, now);
+    for (const FlowId local : transport_.take_local()) deliver(local, now);
+}
+
+// Control messages take latency and bandwidth, but no share of the links; each channel keeps their order.
+void Run::send_control(RoleId role, Time now, const Send& action) {
+    const auto delay =
+        network_.control_delay(placement_.host_of_role[static_cast<std::size_t>(role)],
+                               placement_.host_of_role[static_cast<std::size_t>(action.to)], control_bytes);
+    const auto worker = static_cast<std::size_t>(std::max(role, action.to));
+    auto& free = control_free_[2 * worker + (action.to == 0 ? 0 : 1)];
+    const Time at = free = std::max(free, now + delay);
+    queue_[queue_.push(at, action.to, role, static_cast<int>(action.channel))].event =
+        Delivered{role, action.channel, action.message, {}, now, now};
+    complete(role, at, Taken{action.id, now});
+    ++report_.control_messages;
+    report_.bytes += static_cast<std::int64_t>(control_bytes);
+}
+
+void Run::act(RoleId role, Time now, const Send& action) {
+    if (action.payload.buffer == no_buffer) return send_control(role, now, action);
+    buffers_.retain(action.payload.buffer);
+    Flow flow;
+    flow.from = role;
+    flow.to = action.to;
+    flow.channel = action.channel;
+    flow.id = action.id;
+    flow.message = action.message;
+    flow.payload = action.payload;
+    flow.sent_ns = now;
+    const bool pushes = action.channel == Channel::gradient;
+    flow.bytes = static_cast<double>(pushes ? scenario_.cost.push_bytes : scenario_.cost.pull_bytes);
+    ++report_.messages;
+    report_.bytes += static_cast<std::int64_t>(flow.bytes);
+    const FlowId id = transport_.create(flow);
+    Time at = now;
+    if (!pushes) {
+        const Time begin = std::max(now, seats_[static_cast<std::size_t>(role)].apply_free_ns);
+        at = occupy_apply(role, now, scenario_.cluster.server.pull_s);
+        ++server_.replies;
+        server_.pull_ns += at - begin;
+        server_.bytes_out += static_cast<std::int64_t>(flow.bytes);
+    }
+    if (at > now) {
+        queue_[queue_.push(at, role, role, EventQueue::own)].flow = id;
+        return;
+    }
+    if (transport_.submit(id, now))
+        for (const FlowId local : transport_.take_local()) deliver(local, now);
+}
+
+void Run::act(RoleId role, Time now, const Compute& action) {
+    auto& seat = seats_[static_cast<std::size_t>(role)];
+    const double seconds =
+        placement_.seconds(role, action.batch.count) * noise_factor(scenario_, role, action.worker_seq);
+    const Time begin = std::max(now, seat.compute_free_ns);
+    seat.compute_free_ns = begin + to_ns(seconds);
+    buffers_.retain(action.weights);
+    const BufferId gradient = buffers_.allocate();
+    std::int32_t job = -1;
+    if (pool_) {
+        if (free_jobs_.empty()) {
+            free_jobs_.push_back(static_cast<std::int32_t>(jobs_.size()));
+            jobs_.push_back(std::make_unique<Job>());
+        }
+        job = free_jobs_.back();
+        free_jobs_.pop_back();
+        auto& work = jobs_[static_cast<std::size_t>(job)]->work;
+        work.weights = buffers_.data(action.weights);
+        work.gradient = buffers_.data(gradient);
+        work.worker = role - 1;
+        work.worker_seq = action.worker_seq;
+        work.batch = action.batch;
+        pool_->submit(work);
+    }
+    const DueId due = queue_.push(seat.compute_free_ns, role, role, EventQueue::own);
+    queue_[due].event = GradientReady{action.id, gradient, begin, seat.compute_free_ns, 0};
+    queue_[due].job = job;
+    seat.compute = due;
+    seat.compute_id = action.id;
+    seat.compute_weights = action.weights;
+}
+
+void Run::act(RoleId role, Time now, const Cancel& action) {
+    auto& seat = seats_[static_cast<std::size_t>(role)];
+    if (seat.compute < 0 || seat.compute_id != action.target) return;
+    auto& due = queue_[seat.compute];
+    const auto ready = std::get<GradientReady>(due.event);
+    if (due.job >= 0) {
+        pool_->cancel(jobs_[static_cast<std::size_t>(due.job)]->work);
+        free_jobs_.push_back(due.job);
+    }
+    due.cancelled = true;
+    seat.compute = -1;
+    seat.compute_free_ns = now;
+    span(role, "compute", ready.begin_ns, now);
+    release(ready.gradient, now);
+    release(seat.compute_weights, now);
+    complete(role, now, Cancelled{action.target, ready.begin_ns});
+}
+
+void Run::act(RoleId role, Time now, const Fold& action) {
+    const bool first = action.accumulator == no_buffer;
+    const BufferId accumulator = first ? buffers_.allocate() : action.accumulator;
+    if (input_.task)
+        learn::run(learn::FoldJob{buffers_.data(accumulator), buffers_.data(action.gradient),
+                                  static_cast<float>(action.factor), first});
+    const Time begin = std::max(now, seats_[static_cast<std::size_t>(role)].apply_free_ns);
+    const Time end = occupy_apply(role, now, scenario_.cluster.server.push_s);
+    ++server_.pushes;
+    server_.push_ns += end - begin;
+    span(role, "apply", begin, end);
+    complete(role, end, Folded{action.id, accumulator});
+}
+
+void Run::act(RoleId role, Time now, const Update& action) {
+    const auto& cost = scenario_.cluster.server;
+    std::int64_t pushes = 0;
+    for (std::int32_t i = 0; i < action.step_count; ++i) {
+        const auto& step = actions_.steps[static_cast<std::size_t>(action.first_step + i)];
+        for (std::int32_t p = 0; p < step.part_count; ++p)
+            pushes += actions_.parts[static_cast<std::size_t>(step.first_part + p)].pushes;
+    }
+    // Whoever else holds the old version (a gradient in computation, a model on its way) goes on reading it.
+    const bool in_place = buffers_.sole(action.weights);
+    const BufferId to = in_place ? action.weights : buffers_.allocate();
+    if (input_.task) learn::run(learn::resolve(action, actions_, to, buffers_), *optimizer_);
+    if (!in_place) release(action.weights, now);
+    const Time begin = std::max(now, seats_[static_cast<std::size_t>(role)].apply_free_ns);
+    const double push_s = static_cast<double>(pushes) * cost.push_s;
+    const Time end = occupy_apply(role, now, push_s + cost.update_s * action.step_count);
+    server_.pushes += pushes;
+    server_.updates += action.step_count;
+    server_.push_ns += to_ns(push_s);
+    server_.update_ns += end - begin - to_ns(push_s);
+    span(role, "apply", begin, end);
+    complete(role, end, Applied{action.id, to});
+}
+
+// Takes no virtual time, and its result goes before any later event.
+void Run::act(RoleId role, Time now, const Evaluate& action) {
+    Metrics metrics;
+    if (input_.task) metrics = input_.task->evaluate(buffers_.data(action.weights), *pool_);
+    complete(role, now, Evaluated{action.id, metrics});
+}
+
+void Run::act(RoleId, Time now, const Release& action) {
+    release(action.buffer, now);
+}
+
+void Run::act(RoleId role, Time, const SetTimer& action) {
+    const DueId due = queue_.push(action.at_ns, role, role, EventQueue::own);
+    queue_[due].event = TimerFired{action.id};
+    seats_[static_cast<std::size_t>(role)].timers.push_back(due);
+}
+
+void Run::act(RoleId role, Time, const Finish& action) {
+    auto& seat = seats_[static_cast<std::size_t>(role)];
+    seat.finished = true;
+    ++finished_;
+    for (const DueId timer : seat.timers) queue_[timer].cancelled = true;
+    if (role != 0) return;
+    report_.status = action.status;
+    report_.detail = divergence_text(action);
+}
+
+}  // namespace rubato::sim

@@ -1,0 +1,299 @@
+// The network model over SimGrid: no actor; transfers and one timer run in the kernel's own context.
+//
+// Every call into SimGrid's kernel, and every one about activities and timers, is in this file.
+#include "sim/network.hpp"
+#include "sim/platform_json.hpp"
+#include "sim/simgrid_platform.hpp"
+#include "sim/simgrid_trial.hpp"
+
+#include <simgrid/kernel/Timer.hpp>
+#include <simgrid/s4u.hpp>
+
+#include <array>
+#include <cmath>
+#include <csignal>
+#include <deque>
+#include <exception>
+#include <unordered_map>
+
+/// The kernel's clock. It goes on from one engine to the next, and a run must start from 0 to be repeatable to the bit.
+extern "C++" double rubato_simgrid_clock asm("_ZN7simgrid6kernel10EngineImpl4now_E") __attribute__((weak));
+
+namespace rubato::sim {
+
+namespace {
+
+namespace s4u = simgrid::s4u;
+using simgrid::kernel::timer::Timer;
+
+bool engine_in_use = false;
+bool something_went_off = false;  ///< of the current engine: a host or link; checks of routes are skipped before
+
+/// SimGrid installs handlers of its own; SIGINT and the sanitizers' belong to the program.
+class KeepSignals {
+public:
+    KeepSignals() {
+        for (std::size_t i = 0; i < signals.size(); ++i) sigaction(signals[i], nullptr, &saved_[i]);
+    }
+    ~KeepSignals() {
+        for (std::size_t i = 0; i < signals.size(); ++i) sigaction(signals[i], &saved_[i], nullptr);
+    }
+
+private:
+    static constexpr std::array<int, 3> signals{SIGINT, SIGSEGV, SIGBUS};
+    std::array<struct sigaction, 3> saved_{};
+};
+
+/// A new engine at time 0. The one before lives until then, as taking 10,000 hosts down takes 60 ms that the last run
+/// of a process need not spend.
+s4u::Engine& fresh_engine() {
+    static s4u::Engine* engine = nullptr;
+    delete engine;
+    engine = nullptr;
+    if (&rubato_simgrid_clock != nullptr) rubato_simgrid_clock = 0;
+    const KeepSignals keep;
+    static std::string name = "rubato", quiet = "--log=root.thresh:critical", leave = "--cfg=debug/clean-atexit:no";
+    static std::array<char*, 4> argv{name.data(), quiet.data(), leave.data(), nullptr};
+    int argc = 3;
+    engine = new s4u::Engine(&argc, argv.data());
+    something_went_off = false;
+    return *engine;
+}
+
+Time to_ns(double seconds) {
+    return std::llround(seconds * 1e9);
+}
+
+class SimgridNetwork final : public Network {
+public:
+    explicit SimgridNetwork(const NetworkRequest& request);
+    ~SimgridNetwork() override;
+    SimgridNetwork(const SimgridNetwork&) = delete;
+    SimgridNetwork& operator=(const SimgridNetwork&) = delete;
+
+    const std::vector<HostInfo>& hosts() const override { return infos_; }
+    Time now() const override { return to_ns(s4u::Engine::get_clock() - start_); }
+    void at(Time when) override;
+    void transfer(HostId from, HostId to, double bytes, std::int64_t token) override;
+    Time control_delay(HostId from, HostId to, double bytes) override;
+    void run(NetworkSink& sink) override;
+    void stop() override;
+    std::pair<double, double> route(HostId from, HostId to) override;
+    const std::vector<std::string>& warnings() const override { return warnings_; }
+
+private:
+    /// A transfer under way. The activity must outlive its own callback, so flows retire before they are used again.
+    struct Flow {
+        SimgridNetwork* network = nullptr;
+        std::int64_t token = 0;
+        s4u::CommPtr comm;
+        bool active = false;
+    };
+
+    static void connect_once();
+    static void completed(const s4u::Activity& activity);
+    void build(const NetworkRequest& request);
+    const Route& cached_route(HostId from, HostId to);
+    bool path_is_on(HostId from, HostId to) const;
+    Flow& take_flow();
+    void report_at_once(std::int64_t token, bool ok);
+    void cancel_flows();
+    template <class F>
+    void guarded(F&& call);
+
+    s4u::Engine* engine_ = nullptr;
+    double start_ = 0;
+    ModelFactors factors_;
+    std::vector<s4u::Host*> hosts_;
+    std::vector<HostInfo> infos_;
+    std::vector<std::string> warnings_;
+    std::unordered_map<std::uint64_t, Route> routes_;
+    std::deque<Flow> flows_;
+    std::vector<Flow*> free_, retired_;
+    Timer* alarm_ = nullptr;
+    NetworkSink* sink_ = nullptr;
+    bool stopped_ = false;
+    std::exception_ptr error_;
+};
+
+SimgridNetwork::SimgridNetwork(const NetworkRequest& request) {
+    if (engine_in_use) throw PlatformError("SimGrid simulates one network at a time in a process, and one is open");
+    factors_ = factors_of(request.scenario->cluster.network);
+    build(request);
+    engine_in_use = true;
+}
+
+SimgridNetwork::~SimgridNetwork() {
+    // Flows that a stop left behind hold activities of the engine.
+    cancel_flows();
+    flows_.clear();
+    engine_in_use = false;
+}
+
+void SimgridNetwork::connect_once() {
+    static const bool once = [] {
+        s4u::Activity::on_completion_cb(&SimgridNetwork::completed);
+        s4u::Host::on_state_change_cb([](const s4u::Host& host) { something_went_off |= !host.is_on(); });
+        s4u::Link::on_state_change_cb([](const s4u::Link& link) { something_went_off |= !link.is_on(); });
+        return true;
+    }();
+    static_cast<void>(once);
+}
+
+void SimgridNetwork::build(const NetworkRequest& request) {
+    const ClusterSpec& cluster = request.scenario->cluster;
+    const bool json = cluster.platform.ends_with(".json");
+    StarPlatform star;
+    if (cluster.platform.empty()) {
+        star = inline_star(cluster.network.star, request.star_hosts);
+    } else if (json) {
+        star = read_platform_json(cluster.platform);
+    } else {
+        warnings_ = try_platform(cluster, fresh_engine);
+    }
+    engine_ = &fresh_engine();
+    connect_once();
+    configure(cluster.network);
+    hosts_ = star.hosts.empty() ? load_xml(*engine_, cluster.platform) : build_star(star);
+    start_ = s4u::Engine::get_clock();
+    infos_.reserve(hosts_.size());
+    for (const s4u::Host* host : hosts_)
+        infos_.push_back({host->get_name(), host->get_speed(), host->get_core_count()});
+}
+
+/// Runs what belongs to the driver: an exception must not unwind through SimGrid's kernel.
+template <class F>
+void SimgridNetwork::guarded(F&& call) {
+    if (stopped_) return;
+    try {
+        call();
+    } catch (...) {
+        error_ = std::current_exception();
+        stop();
+    }
+}
+
+void SimgridNetwork::at(Time when) {
+    if (stopped_) return;
+    const double clock = s4u::Engine::get_clock();
+    const double wanted = start_ + static_cast<double>(when) / 1e9;
+    const double date = wanted > clock ? wanted : clock;
+    if (alarm_ != nullptr) {
+        if (alarm_->get_date() == date) return;
+        alarm_->remove();
+    }
+    alarm_ = Timer::set(date, [this] {
+        alarm_ = nullptr;
+        guarded([this] { sink_->on_alarm(); });
+    });
+}
+
+SimgridNetwork::Flow& SimgridNetwork::take_flow() {
+    if (free_.empty()) {
+        flows_.push_back({this, 0, nullptr, false});
+        return flows_.back();
+    }
+    Flow& flow = *free_.back();
+    free_.pop_back();
+    return flow;
+}
+
+void SimgridNetwork::transfer(HostId from, HostId to, double bytes, std::int64_t token) {
+    if (stopped_) return;
+    // Throws where there is no route, before SimGrid aborts.
+    const bool direct = std::isinf(cached_route(from, to).bandwidth) && from == to;
+    if (something_went_off && !path_is_on(from, to)) return report_at_once(token, false);
+    if (direct) return report_at_once(token, true);
+    Flow& flow = take_flow();
+    flow.token = token;
+    flow.comm =
+        s4u::Comm::sendto_init(hosts_.at(static_cast<std::size_t>(from)), hosts_.at(static_cast<std::size_t>(to)));
+    flow.comm->set_data(&flow);
+    flow.comm->set_payload_size(static_cast<std::uint64_t>(std::llround(bytes)));
+    flow.active = true;
+    flow.comm->start();
+}
+
+void SimgridNetwork::report_at_once(std::int64_t token, bool ok) {
+    Timer::set(s4u::Engine::get_clock(), [this, token, ok] { guarded([&] { sink_->on_transfer(token, ok); }); });
+}
+
+void SimgridNetwork::completed(const s4u::Activity& activity) {
+    auto* flow = activity.get_data<Flow>();
+    // A cancelled activity completes twice.
+    if (flow == nullptr || !flow->active || flow->comm.get() != &activity) return;
+    SimgridNetwork& network = *flow->network;
+    flow->active = false;
+    for (Flow* past : network.retired_) {
+        past->comm = nullptr;
+        network.free_.push_back(past);
+    }
+    network.retired_.assign(1, flow);
+    const bool ok = activity.get_state() == s4u::Activity::State::FINISHED;
+    network.guarded([&] { network.sink_->on_transfer(flow->token, ok); });
+}
+
+bool SimgridNetwork::path_is_on(HostId from, HostId to) const {
+    const s4u::Host& source = *hosts_[static_cast<std::size_t>(from)];
+    const s4u::Host& target = *hosts_[static_cast<std::size_t>(to)];
+    if (!source.is_on() || !target.is_on()) return false;
+    const auto links_on = [](const s4u::Host& a, const s4u::Host& b) {
+        std::vector<s4u::Link*> links;
+        a.route_to(&b, links, nullptr);
+        for (const s4u::Link* link : links)
+            if (!link->is_on()) return false;
+        return true;
+    };
+    return links_on(source, target) && (!factors_.crosstraffic || links_on(target, source));
+}
+
+const Route& SimgridNetwork::cached_route(HostId from, HostId to) {
+    const auto key = (static_cast<std::uint64_t>(from) << 32) | static_cast<std::uint32_t>(to);
+    if (const auto found = routes_.find(key); found != routes_.end()) return found->second;
+    const s4u::Host& source = *hosts_.at(static_cast<std::size_t>(from));
+    const s4u::Host& target = *hosts_.at(static_cast<std::size_t>(to));
+    const Route route = find_route(source, target);
+    if (factors_.crosstraffic) static_cast<void>(find_route(target, source));
+    return routes_.emplace(key, route).first->second;
+}
+
+std::pair<double, double> SimgridNetwork::route(HostId from, HostId to) {
+    const Route& found = cached_route(from, to);
+    return {found.bandwidth, found.latency};
+}
+
+Time SimgridNetwork::control_delay(HostId from, HostId to, double bytes) {
+    const Route& found = cached_route(from, to);
+    return to_ns(factors_.latency * found.latency + bytes / (factors_.bandwidth * found.bandwidth));
+}
+
+void SimgridNetwork::run(NetworkSink& sink) {
+    sink_ = &sink;
+    engine_->run();
+    sink_ = nullptr;
+    if (error_) std::rethrow_exception(std::exchange(error_, nullptr));
+}
+
+void SimgridNetwork::stop() {
+    if (stopped_) return;
+    stopped_ = true;
+    if (alarm_ != nullptr) std::exchange(alarm_, nullptr)->remove();
+    // Later, as this may be the callback of one of the activities.
+    Timer::set(s4u::Engine::get_clock(), [this] { cancel_flows(); });
+}
+
+void SimgridNetwork::cancel_flows() {
+    for (Flow& flow : flows_) {
+        if (!std::exchange(flow.active, false)) continue;
+        flow.comm->cancel();
+    }
+}
+
+}  // namespace
+
+/// The module's door; open_network finds it by name.
+extern "C" __attribute__((visibility("default"))) Network* rubato_open_simgrid(const NetworkRequest* request) {
+    return new SimgridNetwork(*request);
+}
+
+}  // namespace rubato::sim

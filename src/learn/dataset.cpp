@@ -38,32 +38,33 @@ ImageShape shape_of(const IdxHeader& header) {
     return {header.rows, header.columns, 1};
 }
 
-Samples read_samples(const fs::path& images_file, const fs::path& labels_file, int classes, ImageShape& shape) {
+Samples read_part(const DataSpec& spec, const char* part, ImageShape& shape) {
+    const fs::path images_file = need_idx(spec, part, "images");
+    const fs::path labels_file = need_idx(spec, part, "labels");
     IdxImages images = read_idx_images(images_file);
     shape = shape_of(images.header);
-    return {std::move(images.pixels), read_idx_labels(labels_file, images.header.count, classes)};
+    return {std::move(images.pixels), read_idx_labels(labels_file, images.header.count, spec.classes)};
 }
 
 void read_idx_dataset(const DataSpec& spec, Dataset& data) {
-    data.train =
-        read_samples(need_idx(spec, "train", "images"), need_idx(spec, "train", "labels"), spec.classes, data.shape);
+    data.train = read_part(spec, "train", data.shape);
     const fs::path folder = folder_of(spec);
     const bool some_test = find_idx(folder, "t10k", "images") || find_idx(folder, "t10k", "labels");
     // A folder of one's own may do without test samples; half of them is a mistake.
     if (spec.dataset == "idx" && !some_test) return;
     ImageShape shape;
-    const fs::path images = need_idx(spec, "t10k", "images");
-    data.test = read_samples(images, need_idx(spec, "t10k", "labels"), spec.classes, shape);
+    data.test = read_part(spec, "t10k", shape);
     if (shape != data.shape)
-        throw InputError(fmt::format("{}: expected images of {} x {} as in training, found {} x {}", images.string(),
-                                     data.shape.height, data.shape.width, shape.height, shape.width));
+        throw InputError(fmt::format("{}: expected images of {} x {} as in training, found {} x {}",
+                                     need_idx(spec, "t10k", "images").string(), data.shape.height, data.shape.width,
+                                     shape.height, shape.width));
 }
 
 ImageShape synthetic_shape(const DataSpec& spec) {
     if (spec.shape.empty()) return {};
     if (spec.shape.size() != 3 || std::ranges::any_of(spec.shape, [](int side) { return side < 1 || side > 4096; }))
-        throw InputError(fmt::format("data.shape: expected [height, width, channels], each 1 to 4096, found [{}]",
-                                     fmt::join(spec.shape, ", ")));
+        throw InputError(
+            fmt::format("data.shape: expected [height, width, channels], each 1 to 4096, found {}", list(spec.shape)));
     return {spec.shape[0], spec.shape[1], spec.shape[2]};
 }
 

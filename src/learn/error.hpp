@@ -2,6 +2,8 @@
 #pragma once
 
 #include <stdexcept>
+#include <string>
+#include <vector>
 
 namespace rubato::learn {
 
@@ -9,5 +11,12 @@ namespace rubato::learn {
 struct InputError : std::runtime_error {
     using std::runtime_error::runtime_error;
 };
+
+/// "[1, 2, 3]", for messages.
+inline std::string list(const std::vector<int>& values) {
+    std::string text;
+    for (int value : values) text += (text.empty() ? "" : ", ") + std::to_string(value);
+    return "[" + text + "]";
+}
 
 }  // namespace rubato::learn

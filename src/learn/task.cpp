@@ -21,8 +21,7 @@ std::unique_ptr<Network> make_network(const Scenario& scenario, ImageShape shape
     if (model.name == "mlp") {
         const std::vector<int> hidden = model.hidden.empty() ? std::vector<int>{128} : model.hidden;
         if (std::ranges::any_of(hidden, [](int width) { return width < 1; }))
-            throw InputError(
-                fmt::format("model.hidden: expected widths of at least 1, found [{}]", fmt::join(hidden, ", ")));
+            throw InputError(fmt::format("model.hidden: expected widths of at least 1, found {}", list(hidden)));
         return make_dense(shape.size(), hidden, classes);
     }
     if (model.name == "cnn") return make_cnn(shape, classes, scenario.threads_per_worker);

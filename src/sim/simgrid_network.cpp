@@ -50,6 +50,8 @@ s4u::Engine& fresh_engine() {
     static s4u::Engine* engine = nullptr;
     delete engine;
     engine = nullptr;
+    // Each engine leaves a callback here that would run on itself when the next one has loaded its platform.
+    s4u::Engine::on_platform_created.disconnect_slots();
     if (&rubato_simgrid_clock != nullptr) rubato_simgrid_clock = 0;
     const KeepSignals keep;
     static std::string name = "rubato", quiet = "--log=root.thresh:critical", leave = "--cfg=debug/clean-atexit:no";

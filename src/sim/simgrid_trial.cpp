@@ -12,6 +12,7 @@
 #include <cerrno>
 #include <cmath>
 #include <csignal>
+#include <cstdio>
 #include <cstring>
 #include <fstream>
 #include <sstream>
@@ -139,6 +140,7 @@ std::vector<std::string> try_platform(const ClusterSpec& cluster, const std::fun
     const PlatformText file = read_platform(cluster.platform);
     int ends[2];
     if (pipe(ends) != 0) throw PlatformError(file.at(0) + "cannot try the platform: " + std::strerror(errno));
+    std::fflush(nullptr);  // or the child would write the buffered output again
     const pid_t pid = fork();
     if (pid < 0) throw PlatformError(file.at(0) + "cannot try the platform: " + std::strerror(errno));
     if (pid == 0) child(file, cluster, ends[1], fresh_engine);

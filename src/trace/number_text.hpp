@@ -1,10 +1,10 @@
 // Numbers as text, without locale: integers in full, doubles in the shortest form that reads back exactly.
 #pragma once
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <cstdint>
-#include <cstring>
 #include <string>
 #include <string_view>
 
@@ -19,8 +19,7 @@ inline char* put(char* at, std::int64_t value) {
 }
 
 inline char* put(char* at, std::string_view text) {
-    std::memcpy(at, text.data(), text.size());
-    return at + text.size();
+    return std::copy(text.begin(), text.end(), at);
 }
 
 inline char* put(char* at, double value) {

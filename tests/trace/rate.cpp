@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <cstdio>
+#include <ctime>
 
 using namespace rubato;
 using namespace rubato::trace;
@@ -40,5 +41,7 @@ int main(int argc, char** argv) {
     }
     recorder.finish({});
     const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
-    std::printf("%.2f million rows/s\n", static_cast<double>(rows) / took.count() / 1e6);
+    const double processor_s = static_cast<double>(std::clock()) / CLOCKS_PER_SEC;
+    std::printf("million rows/s: %.2f by the clock, %.2f by processor time\n",
+                static_cast<double>(rows) / took.count() / 1e6, static_cast<double>(rows) / processor_s / 1e6);
 }

@@ -136,8 +136,6 @@ class ProgramTest(unittest.TestCase):
         self.rubato("run", "timing.json", "--out", "a", "--set", "workers.count=5", "--quiet")
         command = self.read("a", "command.txt").decode().split()
         self.assertEqual(command[0], "rubato")
-        os.chdir(self.path("a"))
-        self.addCleanup(os.chdir, "/")
         subprocess.run([PROGRAM, *command[1:]], cwd=self.path("a"), capture_output=True, check=True, timeout=120)
         for table in ("scenario.json", "gradients.csv", "updates.csv", "workers.csv", "command.txt"):
             self.assertEqual(self.read("a", table), self.read("a", "again", table), table)

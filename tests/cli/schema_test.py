@@ -29,11 +29,13 @@ def with_key(path: str, value: object) -> dict:
 GOOD = [
     ("seed", 4.0), ("comment", "why"), ("data.sampling", "random"), ("data.validation", 0), ("protocol.name", "ssgd"),
     ("cluster.network.concurrent_transfers", None), ("cluster.network.star.bandwidth", "25Gbps"),
-    ("cluster.network.star.latency", 0), ("cluster.devices.v100", {"seconds": {"8": 0.03, "32": "90ms"}, "comment": "c"}),
-    ("cluster.devices.default", {"a": 0.1, "b": 0.2}), ("workers.hosts", {"8": 2, "comment": "c"}), ("workers.hosts", 3),
+    ("cluster.network.star.latency", 0), ("workers.hosts", {"8": 2, "comment": "c"}), ("workers.hosts", 3),
+    ("cluster.devices.v100", {"seconds": {"8": 0.03, "32": "90ms"}, "comment": "c"}),
+    ("cluster.devices.default", {"a": 0.1, "b": 0.2}),
     ("optimizer.staleness_rule", "inverse-n"), ("optimizer.staleness_rule", {"name": "polynomial", "exponent": 1}),
     ("optimizer.staleness_rule", {"expression": "1/(1+a*staleness)", "a": 2, "comment": "c"}),
-    ("optimizer.schedule", [{"epoch": 1, "factor": 0.5}]), ("trace.gradients", {"every": 7}), ("trace.gradients", False),
+    ("optimizer.schedule", [{"epoch": 1, "factor": 0.5}]),
+    ("trace.gradients", {"every": 7}), ("trace.gradients", False),
     ("stop", {"updates": 3, "seconds": "1h"}), ("faults", []), ("execution.pool_threads", 2),
 ]  # fmt: skip
 BAD = [
@@ -47,8 +49,9 @@ BAD = [
     ("optimizer.staleness_rule", {"expression": "a", "a": "b"}), ("optimizer.schedule", [{"epoch": 1}]),
     ("trace.gradients", 3), ("trace.gradients", {"every": 0}), ("stop.epochs", 0), ("stop.target", {}),
     ("cluster.network.concurrent_transfers", 0), ("cluster.network.star.bandwidth", 0),
-    ("cluster.network.star.latency", True), ("cluster.devices.x", {"seconds": {}}), ("cluster.devices.x", {"seconds": 3}),
-    ("cluster.server.push_s", -1), ("cost.model", "vgg"), ("evaluate.at_end", "yes"), ("cluster.noise.lognormal_cv", None),
+    ("cluster.network.star.latency", True), ("cluster.devices.x", {"seconds": {}}),
+    ("cluster.devices.x", {"seconds": 3}), ("cluster.server.push_s", -1), ("cost.model", "vgg"),
+    ("evaluate.at_end", "yes"), ("cluster.noise.lognormal_cv", None),
 ]  # fmt: skip
 
 

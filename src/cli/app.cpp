@@ -81,6 +81,8 @@ void declare(CLI::App& app, Arguments& arguments) {
     if (std::find(later.begin(), later.end(), word) != later.end()) {
         throw InputError("command " + word + " is reserved, but not yet built");
     }
+    if (word.ends_with(".json"))
+        throw InputError("expected a command before " + word + "; did you mean: rubato run " + word + "?");
     std::vector<std::string> names;
     for (const CLI::App* command : app.get_subcommands({})) names.push_back(command->get_name());
     const std::string near = nearest(word, names);

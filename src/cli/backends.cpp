@@ -2,6 +2,7 @@
 
 #include "exec/local.hpp"
 #include "sim/driver.hpp"
+#include "sim/placement.hpp"
 
 namespace rubato::cli {
 namespace {
@@ -21,8 +22,17 @@ Input fill(const BackendInput& from) {
 
 }  // namespace
 
-std::vector<trace::Place> backend_places(const std::string& backend, const Scenario& scenario) {
-    return backend == "local" ? exec::local_places(scenario) : sim::places(scenario);
+Surroundings surroundings(const std::string& backend, const Scenario& scenario) {
+    if (backend == "local") return {exec::local_places(scenario), {}};
+    const auto network = sim::open_network({&scenario, sim::star_hosts(scenario)});
+    const sim::Placement placement = sim::place(scenario, network->hosts());
+    Surroundings result{{}, network->warnings()};
+    result.warnings.insert(result.warnings.end(), placement.warnings.begin(), placement.warnings.end());
+    for (std::size_t role = 0; role < placement.host_of_role.size(); ++role) {
+        const auto host = static_cast<std::size_t>(placement.host_of_role[role]);
+        result.places.push_back({network->hosts()[host].name, placement.device_name_of_role[role]});
+    }
+    return result;
 }
 
 trace::DriverReport run_backend(const std::string& backend, const BackendInput& input) {

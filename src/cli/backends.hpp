@@ -25,8 +25,12 @@ struct BackendInput {
 /// Throws InputError for a backend that is unknown or not yet built.
 void require_backend(const std::string& backend);
 
-/// Host and device by role.
-std::vector<trace::Place> backend_places(const std::string& backend, const Scenario& scenario);
+/// Where the roles run, and what the platform's reader and the tables of devices had to remark.
+struct Surroundings {
+    std::vector<trace::Place> places;  ///< by role
+    std::vector<std::string> warnings;
+};
+Surroundings surroundings(const std::string& backend, const Scenario& scenario);
 trace::DriverReport run_backend(const std::string& backend, const BackendInput& input);
 
 struct BackendName {

@@ -73,7 +73,8 @@ CostSpec build_cost(const Node* cost) {
     }
     const auto bytes = [](const Node& node) { return std::llround(std::min(quantity(node, Quantity::bytes), 9e18)); };
     if (const Node* push = cost->find("push_bytes")) spec.push_bytes = bytes(*push);
-    if (const Node* pull = cost->find("pull_bytes")) spec.pull_bytes = bytes(*pull);
+    const Node* pull = cost->find("pull_bytes");
+    spec.pull_bytes = pull ? bytes(*pull) : spec.push_bytes;
     if (const Node* flops = cost->find("flops_per_sample")) spec.flops_per_sample = quantity(*flops, Quantity::flops);
     return spec;
 }
@@ -245,8 +246,12 @@ Scenario build_scenario(const Node& root) {
     Scenario scenario;
     scenario.name = root.at("name").text;
     scenario.seed = to_seed(root.at("seed"));
-    const Node& seeds = root.at("seeds");
-    scenario.seeds = {to_seed(seeds.at("init")), to_seed(seeds.at("data")), to_seed(seeds.at("timing"))};
+    // Not filled in the tree: --set seed on a saved scenario shall set all that were not set apart.
+    const auto seed = [&](const char* purpose) {
+        const Node* apart = root.at("seeds").find(purpose);
+        return apart ? to_seed(*apart) : scenario.seed;
+    };
+    scenario.seeds = {seed("init"), seed("data"), seed("timing")};
     scenario.data = build_data(root.at("data"));
     scenario.model = build_model(root.find("model"));
     scenario.cost = build_cost(root.find("cost"));
@@ -262,7 +267,8 @@ Scenario build_scenario(const Node& root) {
     scenario.stop = build_stop(root.at("stop"));
     const Node& evaluate = root.at("evaluate");
     if (const Node* every = evaluate.find("every_epochs")) scenario.evaluate.every_epochs = every->number;
-    scenario.evaluate.at_end = evaluate.at("at_end").boolean;
+    const Node* at_end = evaluate.find("at_end");
+    scenario.evaluate.at_end = at_end ? at_end->boolean : scenario.model.gradients;
     scenario.cluster = build_cluster(root.at("cluster"));
     scenario.trace = build_trace(root.at("trace"));
     scenario.threads_per_worker = to_int(root.at("execution").at("threads_per_worker"));

@@ -36,25 +36,28 @@ void print_roles(const Scenario& scenario, const sim::Placement& placement, cons
         return hosts[static_cast<std::size_t>(placement.host_of_role[static_cast<std::size_t>(role)])];
     };
     row("server", "on " + host(0).name);
-    // Neighbours on one host share a line, and many lines are shortened.
+    // Workers that are alike share a line, and many lines are cut short.
     constexpr int lines_max = 12;
+    const auto seat = [](int worker) { return static_cast<std::size_t>(worker) + 1; };
+    const auto alike = [&](int a, int b) {
+        return placement.device_name_of_role[seat(a)] == placement.device_name_of_role[seat(b)] &&
+               placement.workers_on_host_of_role[seat(a)] == placement.workers_on_host_of_role[seat(b)] &&
+               host(a + 1).speed == host(b + 1).speed;
+    };
     const int lambda = scenario.lambda();
     int lines = 0;
-    for (int first = 0; first < lambda && lines < lines_max; ++lines) {
-        int last = first;
-        const auto at = [&](int worker) { return static_cast<std::size_t>(worker) + 1; };
-        while (last + 1 < lambda && placement.host_of_role[at(last + 1)] == placement.host_of_role[at(first)] &&
-               placement.device_name_of_role[at(last + 1)] == placement.device_name_of_role[at(first)]) {
-            ++last;
-        }
+    for (int first = 0, last = 0; first < lambda; first = last + 1) {
+        if (lines == lines_max) return row("", fmt::format("... and {} more", lambda - first));
+        for (last = first; last + 1 < lambda && alike(first, last + 1);) ++last;
+        const bool one_host = placement.host_of_role[seat(first)] == placement.host_of_role[seat(last)];
         const std::string who =
             first == last ? fmt::format("worker {}", first) : fmt::format("workers {}-{}", first, last);
-        const double seconds = placement.seconds(first + 1, scenario.workers.batch_size);
-        row(lines == 0 ? "workers" : "",
-            fmt::format("{} on {}, device {}: {} a gradient of {} samples", who, host(first + 1).name,
-                        placement.device_name_of_role[at(first)], seconds_text(seconds), scenario.workers.batch_size));
-        first = last + 1;
-        if (lines + 1 == lines_max && first < lambda) row("", fmt::format("... and {} more", lambda - first));
+        const std::string where = host(first + 1).name + (one_host ? "" : " to " + host(last + 1).name);
+        row(lines++ == 0 ? "workers" : "",
+            fmt::format("{} on {} ({} a host), device {}: {} a gradient of {} samples", who, where,
+                        placement.workers_on_host_of_role[seat(first)], placement.device_name_of_role[seat(first)],
+                        seconds_text(placement.seconds(first + 1, scenario.workers.batch_size)),
+                        scenario.workers.batch_size));
     }
 }
 

@@ -28,9 +28,9 @@ bool analytic(const Node& model) {
     return among(model.at("name").text, {"constant", "tagged", "quadratic"});
 }
 
-void complete_model(Node& root) {
+void check_model(const Node& root) {
     const Node* model = root.find("model");
-    Node* cost = root.find("cost");
+    const Node* cost = root.find("cost");
     if (!model && !cost) {
         refuse(root, "",
                "neither model nor cost is given: name what learns, such as \"model\": {\"name\": \"softmax\"}, or for "
@@ -43,7 +43,6 @@ void complete_model(Node& root) {
         refuse(*cost, "cost", "without a learning model it must tell the sizes of messages: model or push_bytes");
     }
     if (!push && cost->find("pull_bytes")) refuse(*cost, "cost", "\"push_bytes\" is missing beside pull_bytes");
-    if (push) fill(*cost, "pull_bytes", *push);
 }
 
 void complete_data(Node& root) {
@@ -194,11 +193,9 @@ void complete_evaluate(Node& root) {
         const std::string why = "a timing-only run has no weights to evaluate";
         if (every) refuse(*every, "evaluate.every_epochs", why);
         if (at_end && at_end->boolean) refuse(*at_end, "evaluate.at_end", why);
-        fill(evaluate, "at_end", Node::of(false));
         return;
     }
     if (root.at("stop").find("target")) fill(evaluate, "every_epochs", Node::of(std::int64_t{1}));
-    fill(evaluate, "at_end", Node::of(true));
 }
 
 void check_rest(const Node& root) {
@@ -248,8 +245,7 @@ void prepare_sections(Node& root, const std::string& default_name) {
 }
 
 void complete(Node& root, std::vector<std::string>& notes) {
-    for (const char* key : {"init", "data", "timing"}) fill(*root.find("seeds"), key, root.at("seed"));
-    complete_model(root);
+    check_model(root);
     complete_data(root);
     complete_workers(root, notes);
     check_devices(root);

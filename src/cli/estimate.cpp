@@ -9,16 +9,24 @@ namespace rubato::cli {
 namespace {
 
 // Measured means of the rows that a run writes, bytes.
-constexpr double gradient_row = 150;
-constexpr double update_row = 85;
-constexpr double timeline_row = 55;
-constexpr double events_of_gradient = 1900;
-constexpr double spans_of_gradient = 6;
+constexpr double gradient_row = 100;
+constexpr double update_row = 50;
+constexpr double timeline_of_gradient = 150;
+constexpr double events_of_gradient = 2400;
 
-double gradients_of_epochs(const Loaded& loaded, double epochs, std::int64_t slices) {
-    const double whole = std::floor(epochs);
-    const double rest = (epochs - whole) * static_cast<double>(loaded.samples);
-    return whole * static_cast<double>(slices) + std::ceil(rest / loaded.scenario.workers.batch_size - 1e-9);
+/// Slices of the part of an epoch behind the whole ones.
+double slices_of_rest(const Loaded& loaded, double epochs) {
+    const double rest = (epochs - std::floor(epochs)) * static_cast<double>(loaded.samples);
+    return std::ceil(rest / loaded.scenario.workers.batch_size - 1e-9);
+}
+
+double updates_of(const Loaded& loaded, const Estimate& plan) {
+    const bool barrier = loaded.scenario.protocol.name == "hardsync";
+    if (!barrier || plan.limited_by != "epochs") return std::ceil(*plan.gradients / plan.per_update);
+    // A round never spans two epochs.
+    const double epochs = *loaded.scenario.stop.epochs;
+    const double whole = std::floor(epochs) * std::ceil(static_cast<double>(plan.slices) / plan.per_update);
+    return whole + std::ceil(slices_of_rest(loaded, epochs) / plan.per_update);
 }
 
 }  // namespace
@@ -42,12 +50,15 @@ Estimate estimate(const Loaded& loaded) {
         result.gradients = gradients;
         result.limited_by = name;
     };
-    if (stop.epochs) consider(gradients_of_epochs(loaded, *stop.epochs, result.slices), "epochs");
+    if (stop.epochs) {
+        const double whole = std::floor(*stop.epochs) * static_cast<double>(result.slices);
+        consider(whole + slices_of_rest(loaded, *stop.epochs), "epochs");
+    }
     if (stop.gradients) consider(static_cast<double>(*stop.gradients), "gradients");
     if (stop.updates) consider(static_cast<double>(*stop.updates) * result.per_update, "updates");
     if (!result.gradients) return result;
     const double gradients = *result.gradients;
-    result.updates = std::ceil(gradients / result.per_update);
+    result.updates = updates_of(loaded, result);
     // A push and a pull each; an inquiry and its answer where the protocol does not broadcast.
     const double weights = std::max(gradients, 1.0);
     result.messages = gradients + weights + (scenario.protocol.name == "hardsync" ? 0 : gradients);
@@ -56,7 +67,7 @@ Estimate estimate(const Loaded& loaded) {
     double disk = 4000;
     if (scenario.trace.gradients) disk += gradients / scenario.trace.every * gradient_row;
     if (scenario.trace.updates) disk += *result.updates * update_row;
-    if (scenario.trace.timeline) disk += gradients * spans_of_gradient * timeline_row;
+    if (scenario.trace.timeline) disk += gradients * timeline_of_gradient;
     if (scenario.trace.events) disk += gradients * events_of_gradient;
     result.disk_bytes = disk;
     return result;

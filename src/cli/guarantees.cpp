@@ -44,8 +44,8 @@ std::vector<std::string> guarantees(const Scenario& scenario) {
     } else {
         const int count = scenario.protocol.name == "async" ? 1 : gradients_per_update(scenario.protocol, lambda);
         sentences.push_back(
-            fmt::format("staleness has no bound; its mean is near (lambda - 1) / {} = {:.4g} where the server "
-                        "is lightly loaded",
+            fmt::format("staleness has no bound; its mean is at most (lambda - 1) / {} = {:.4g}, and near it "
+                        "where workers drift apart and the server is lightly loaded",
                         count, static_cast<double>(lambda - 1) / count));
         sentences.push_back(lambda == 1 ? "one worker: the same weights, bit for bit, as sequential SGD"
                                         : "simulated runs repeat bit for bit; real runs follow the order of arrival");

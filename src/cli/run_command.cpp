@@ -73,7 +73,9 @@ int run_command(const RunOptions& options) {
     output.command = repeat_command(options.backend);
     output.samples = loaded.samples;
     output.parameters = loaded.parameters;
-    output.places = backend_places(options.backend, scenario);
+    const Surroundings around = surroundings(options.backend, scenario);
+    for (const auto& text : around.warnings) warn(text);
+    output.places = around.places;
     const auto task = scenario.model.gradients ? learn::make_task(scenario) : nullptr;
 
     const std::atomic<bool>& interrupted = watch_signals();

@@ -42,6 +42,17 @@ TEST_CASE("a scenario of three keys is valid, and its defaults are those of the 
     CHECK(real.seeds.data == 3);
 }
 
+TEST_CASE("a new seed on a saved scenario sets all seeds that were not set apart") {
+    const Loaded saved = read_text(learning("\"seed\": 7, \"seeds\": {\"data\": 3}"));
+    const Scenario again = read_text(saved.resolved_json, {"seed=9"}).scenario;
+    CHECK(again.seeds.init == 9);
+    CHECK(again.seeds.data == 3);
+    CHECK(again.seeds.timing == 9);
+    CHECK_FALSE(read_text(saved.resolved_json, {"model.gradients=none"}).scenario.evaluate.at_end);
+    CHECK(read_text(small(), {"cost={\"push_bytes\": \"1kB\", \"flops_per_sample\": 1}"}).scenario.cost.pull_bytes ==
+          1000);
+}
+
 TEST_CASE("aliases become the canonical name") {
     CHECK(read_text(small(), {"protocol.name=ssgd"}).scenario.protocol.name == "hardsync");
     CHECK(read_text(small(), {"protocol={\"name\":\"k-batch-async\",\"gradients_per_update\":3}"})
@@ -90,7 +101,7 @@ TEST_CASE("setting a protocol drops the keys that do not go with it, whatever th
           error_of(text, {"protocol.n=2", "protocol.name=async"}));
 
     const Loaded cost = read_text(text, {"cost.model=alexnet"});
-    CHECK(cost.scenario.cost.push_bytes == 244000000);
+    CHECK(cost.scenario.cost.push_bytes == 243860896);
     CHECK(cost.notes.size() == 2);
     const Loaded count = read_text(text, {"protocol.gradients_per_update=3"});
     CHECK(gradients_per_update(count.scenario.protocol, 8) == 3);

@@ -1,0 +1,105 @@
+"""The schema is valid, and python3-jsonschema gives the verdicts of rubato's own reader.
+
+Usage: schema_test.py SCHEMA RUBATO. Left out is what a schema cannot say: combinations, and what is reserved.
+"""
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+
+import jsonschema
+
+COST = {"model": "resnet50"}
+BASE = {"cost": COST, "workers": {"count": 8}, "protocol": {"name": "async"}}
+
+
+def with_key(path: str, value: object) -> dict:
+    """BASE with one more value, at a dotted path."""
+    scenario = json.loads(json.dumps(BASE))
+    node = scenario
+    keys = path.split(".")
+    for key in keys[:-1]:
+        node = node.setdefault(key, {})
+    node[keys[-1]] = value
+    return scenario
+
+
+GOOD = [
+    ("seed", 4.0), ("comment", "why"), ("data.sampling", "random"), ("data.validation", 0), ("protocol.name", "ssgd"),
+    ("cluster.network.concurrent_transfers", None), ("cluster.network.star.bandwidth", "25Gbps"),
+    ("cluster.network.star.latency", 0), ("workers.hosts", {"8": 2, "comment": "c"}), ("workers.hosts", 3),
+    ("cluster.devices.v100", {"seconds": {"8": 0.03, "32": "90ms"}, "comment": "c"}),
+    ("cluster.devices.default", {"a": 0.1, "b": 0.2}),
+    ("optimizer.staleness_rule", "inverse-n"), ("optimizer.staleness_rule", {"name": "polynomial", "exponent": 1}),
+    ("optimizer.staleness_rule", {"expression": "1/(1+a*staleness)", "a": 2, "comment": "c"}),
+    ("optimizer.schedule", [{"epoch": 1, "factor": 0.5}]),
+    ("trace.gradients", {"every": 7}), ("trace.gradients", False),
+    ("stop", {"updates": 3, "seconds": "1h"}), ("faults", []), ("execution.pool_threads", 2),
+]  # fmt: skip
+BAD = [
+    ("seed", -1), ("seed", "1"), ("seed", 1.5), ("name", ""), ("name", "a/b"), ("nmae", "x"), ("comment", 3),
+    ("data.dataset", "mnist"), ("data.validation", 1), ("data.shape", [1, 2]), ("data.shape", [1, 2, 0]),
+    ("protocol.name", "hardsink"), ("protocol.n", 0), ("protocol", {}), ("protocol", "async"), ("workers.count", 0),
+    ("workers.count", "8"), ("workers.hosts", {"eight": 1}), ("workers.hosts", {"8": 0}), ("workers.groups", []),
+    ("workers.groups", [{"device": "a"}]), ("optimizer.learing_rate", 1), ("optimizer.momentum", 1),
+    ("optimizer.staleness_rule", "inverse"), ("optimizer.staleness_rule", {"exponent": 1}),
+    ("optimizer.staleness_rule", {"name": "polynomial", "power": 1}),
+    ("optimizer.staleness_rule", {"expression": "a", "a": "b"}), ("optimizer.schedule", [{"epoch": 1}]),
+    ("trace.gradients", 3), ("trace.gradients", {"every": 0}), ("stop.epochs", 0), ("stop.target", {}),
+    ("cluster.network.concurrent_transfers", 0), ("cluster.network.star.bandwidth", 0),
+    ("cluster.network.star.latency", True), ("cluster.devices.x", {"seconds": {}}),
+    ("cluster.devices.x", {"seconds": 3}), ("cluster.server.push_s", -1), ("cost.model", "vgg"),
+    ("evaluate.at_end", "yes"), ("cluster.noise.lognormal_cv", None),
+]  # fmt: skip
+
+
+def rubato_accepts(program: str, folder: str, scenario: object) -> tuple[bool, str]:
+    """The verdict of `rubato check`, and what it said."""
+    path = os.path.join(folder, "scenario.json")
+    with open(path, "w", encoding="utf-8") as file:
+        json.dump(scenario, file)
+    answer = subprocess.run([program, "check", path], capture_output=True, text=True, check=False)
+    assert answer.returncode in (0, 2), answer
+    if answer.returncode == 2:
+        assert len(answer.stderr.strip().split("\n")) == 1, answer.stderr
+    return answer.returncode == 0, answer.stderr.strip()
+
+
+def keys_without_description(schema: dict, path: str = "") -> list[str]:
+    """Every key that a user may write has a description."""
+    found = []
+    for key, child in schema.get("properties", {}).items():
+        place = f"{path}.{key}"
+        if "description" not in child and "$ref" not in child:
+            found.append(place)
+        found += keys_without_description(child, place)
+    for branch in [schema.get("items"), *schema.get("anyOf", [])]:
+        if isinstance(branch, dict):
+            found += keys_without_description(branch, path)
+    return found
+
+
+def main(schema_path: str, program: str) -> int:
+    """Counts the disagreements."""
+    with open(schema_path, encoding="utf-8") as file:
+        schema = json.load(file)
+    jsonschema.Draft202012Validator.check_schema(schema)
+    validator = jsonschema.Draft202012Validator(schema)
+    problems = [f"{place}: no description" for place in keys_without_description(schema)]
+    cases = [(True, BASE)] + [(True, with_key(*case)) for case in GOOD] + [(False, with_key(*case)) for case in BAD]
+    cases += [(False, {key: value for key, value in BASE.items() if key != gone}) for gone in ("workers", "protocol")]
+    cases += [(False, 3), (False, [])]
+    with tempfile.TemporaryDirectory() as folder:
+        for expected, scenario in cases:
+            second = validator.is_valid(scenario)
+            first, message = rubato_accepts(program, folder, scenario)
+            if (first, second) != (expected, expected):
+                problems.append(f"{json.dumps(scenario)}: rubato {first} ({message}), jsonschema {second}")
+    print("\n".join(problems + [f"{len(cases)} scenarios, {len(problems)} problems"]))
+    return 1 if problems else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:]))

@@ -1,1 +1,5 @@
-int main() { return 0; }
+#include "cli/app.hpp"
+
+int main(int argc, char** argv) {
+    return rubato::cli::run_program(argc, argv);
+}

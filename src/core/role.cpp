@@ -16,6 +16,13 @@ std::string role_name(RoleId role) {
     return role == 0 ? "server" : "worker " + std::to_string(role - 1);
 }
 
+std::string divergence_text(const Finish& finish) {
+    if (finish.status != Status::diverged) return "";
+    if (finish.worker < 0) return "the loss of version " + std::to_string(finish.version) + " is not finite";
+    return "the loss of gradient " + std::to_string(finish.worker_seq) + " of worker " + std::to_string(finish.worker) +
+           ", computed on version " + std::to_string(finish.version) + ", is not finite";
+}
+
 namespace {
 
 ServerConfig server_config(const Scenario& scenario, std::int64_t samples, std::int64_t parameters) {

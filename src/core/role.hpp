@@ -24,6 +24,9 @@ std::string waiting(const Role& role);
 /// "server", "worker 3".
 std::string role_name(RoleId role);
 
+/// What a Finish with status diverged says of the first figure that was not finite; empty for another status.
+std::string divergence_text(const Finish& finish);
+
 /// The roles of a scenario: role 0 is the server, role 1 + w worker w. samples: training samples of one epoch;
 /// parameters: elements of weights and gradients (0 in timing-only runs without a model).
 std::vector<Role> make_roles(const Scenario& scenario, std::int64_t samples, std::int64_t parameters);

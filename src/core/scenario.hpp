@@ -185,7 +185,8 @@ struct Scenario {
     ClusterSpec cluster;
     TraceSpec trace;
     int threads_per_worker = 1;
-    int pool_threads = 0;  ///< threads for real gradients in simulation; 0: the machine's cores
+    double stall_timeout_s = 60;  ///< real runs: so long without any event is a stall
+    int pool_threads = 0;         ///< threads for real gradients in simulation; 0: the machine's cores
 
     int lambda() const { return workers.count(); }
 };

@@ -2,15 +2,32 @@
 // neither the order of events nor the backend. Distributions are our own: the standard library's differ by vendor.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <span>
 
 namespace rubato::learn {
 
 /// What a stream is for; part of its key, so that streams never share a number.
-enum class Purpose : std::uint32_t { init, permutation, sample, noise_compute, noise_gradient, synthetic, split, partition };
+enum class Purpose : std::uint32_t {
+    init,
+    permutation,
+    sample,
+    noise_compute,
+    noise_gradient,
+    synthetic,
+    split,
+    partition
+};
+
+/// One block of Philox 4x32-10 (Salmon et al. 2011), a pure function; the generator below every stream.
+std::array<std::uint32_t, 4> philox_block(const std::array<std::uint32_t, 4>& counter,
+                                          const std::array<std::uint32_t, 2>& key);
 
 /// A stream of 64-bit words keyed by (seed, role, purpose, index); Philox 4x32-10 (Salmon et al. 2011).
+///
+/// The seed is the key; the counter is {block, role, low half of index, purpose and the next 24 bits of index}, so no
+/// two streams share a block. index < 2^56. A stream yields 2^33 words.
 class Stream {
 public:
     Stream(std::uint64_t seed, std::uint32_t role, Purpose purpose, std::uint64_t index);
@@ -25,13 +42,20 @@ public:
     double lognormal(double cv);
 
 private:
-    std::uint64_t key_[2];
-    std::uint32_t counter_ = 0;
-    std::uint32_t have_ = 0;
+    std::array<std::uint32_t, 2> key_;
+    std::array<std::uint32_t, 4> counter_;
+    std::uint32_t have_ = 0;  ///< words not yet handed out, the last ones of words_
     std::uint64_t words_[2]{};
     bool has_normal_ = false;
     double normal_ = 0;
 };
+
+/// The same bits on every machine, which std::log and std::cos do not promise; within 2 units in the last place or so.
+/// log_portable: x > 0, finite, normal. exp_portable: |x| < 700. cos_sin_turns: {cos, sin} of 2 pi turns, 0 <= turns
+/// <= 1.
+double log_portable(double x);
+double exp_portable(double x);
+std::array<double, 2> cos_sin_turns(double turns);
 
 /// Fisher-Yates with its own stream: values becomes a uniform permutation of itself.
 void shuffle(std::span<std::int32_t> values, Stream stream);

@@ -3,6 +3,7 @@
 
 #include "core/event.hpp"
 #include "core/scenario.hpp"
+#include "learn/error.hpp"
 
 #include <functional>
 #include <memory>

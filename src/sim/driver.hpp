@@ -16,7 +16,9 @@ struct RunInput {
     const learn::Task* task = nullptr;  ///< null: timing only
     std::int64_t samples = 0;           ///< training samples of one epoch
     std::int64_t parameters = 0;
-    trace::Recorder* recorder = nullptr;
+    trace::Recorder* recorder = nullptr;  ///< may be null
+    /// Sees every step after the recorder: tests look over the engine's shoulder here.
+    std::function<void(Time, RoleId, const Event&, const Actions&)> observer;
     const std::atomic<bool>* interrupted = nullptr;  ///< becomes true on SIGINT or SIGTERM
     std::function<void()> tick;                      ///< called now and then from the driver's thread, for progress
 };

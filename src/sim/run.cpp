@@ -15,7 +15,7 @@ Run::Run(const RunInput& input, Network& network, const Placement& placement)
       transport_(network, placement.host_of_role, input.scenario->cluster.network.concurrent_transfers),
       buffers_(input.task ? input.task->parameters() : 0),
       control_free_(2 * roles_.size(), 0),
-      timeline_(input.recorder->wants_timeline()) {
+      timeline_(input.recorder != nullptr && input.recorder->wants_timeline()) {
     if (input.task) {
         pool_ = std::make_unique<learn::Pool>(*input.task, scenario_.pool_threads);
         optimizer_ = std::make_unique<learn::Optimizer>(scenario_.optimizer, input.task->parameters());
@@ -130,6 +130,8 @@ void Run::process(DueId id, Time now) {
         span(role, "compute", ready->begin_ns, ready->end_ns);
         seat.compute = -1;
         release(seat.compute_weights, now);
+    } else if (std::holds_alternative<TimerFired>(event)) {
+        std::erase(seat.timers, id);
     } else if (const auto* start = std::get_if<Start>(&event)) {
         seat.weights = start->weights;
     } else if (const auto* applied = std::get_if<Applied>(&event)) {
@@ -143,7 +145,8 @@ void Run::hand(RoleId role, Time now, const Event& event) {
         throw std::logic_error("an event for a role that has finished");
     actions_.clear();
     step(roles_[static_cast<std::size_t>(role)], now, event, actions_);
-    input_.recorder->step(now, role, event, actions_);
+    if (input_.recorder != nullptr) input_.recorder->step(now, role, event, actions_);
+    if (input_.observer) input_.observer(now, role, event, actions_);
     execute(role, now);
     if ((++steps_ & 0x3ff) == 0 && input_.tick) input_.tick();
 }

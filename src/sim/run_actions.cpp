@@ -193,16 +193,10 @@ void Run::act(RoleId role, Time, const Finish& action) {
     auto& seat = seats_[static_cast<std::size_t>(role)];
     seat.finished = true;
     ++finished_;
-    for (const DueId timer : seat.timers)
-        if (std::holds_alternative<TimerFired>(queue_[timer].event)) queue_[timer].cancelled = true;
+    for (const DueId timer : seat.timers) queue_[timer].cancelled = true;
     if (role != 0) return;
     report_.status = action.status;
-    if (action.status == Status::diverged && action.worker >= 0)
-        report_.detail = "the loss of gradient " + std::to_string(action.worker_seq) + " of worker " +
-                         std::to_string(action.worker) + ", computed on version " + std::to_string(action.version) +
-                         ", is not finite";
-    else if (action.status == Status::diverged)
-        report_.detail = "the loss of version " + std::to_string(action.version) + " is not finite";
+    report_.detail = divergence_text(action);
 }
 
 }  // namespace rubato::sim

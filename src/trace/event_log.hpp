@@ -2,27 +2,18 @@
 #pragma once
 
 #include "core/role.hpp"
+#include "trace/event_text.hpp"
+#include "trace/log_format.hpp"
+#include "trace/replay_result.hpp"
 
 #include <iosfwd>
-#include <string>
+#include <vector>
 
 namespace rubato::trace {
 
-/// One line for an event, e.g. "taken id=3 started_ns=12"; doubles round-trip exactly.
-std::string to_text(const Event& event);
-std::string to_text(const Action& action);
-/// Inverse of to_text. Throws std::invalid_argument with what was expected.
-Event event_from_text(const std::string& text);
-
-struct ReplayResult {
-    bool same = true;
-    std::int64_t lines = 0;
-    std::int64_t steps = 0;
-    std::string difference;  ///< one line: role, event, line of the log, recorded and replayed action
-};
-
 /// Feeds the recorded events through fresh roles and demands the very same actions and rows. Every line bears a
-/// checksum, so that any altered line is found.
+/// checksum, so that any altered line is found. A log without its end (a killed run) is replayed as far as it goes:
+/// ReplayResult::complete is false.
 ReplayResult replay(std::istream& log, std::vector<Role> roles);
 
 }  // namespace rubato::trace

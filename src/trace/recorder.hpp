@@ -5,6 +5,7 @@
 #include "core/scenario.hpp"
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <stdexcept>
@@ -34,7 +35,7 @@ struct ServerRow {
     RoleId role = 0;
     std::int64_t pushes = 0;
     std::int64_t updates = 0;
-    std::int64_t replies = 0;  ///< weights messages sent
+    std::int64_t replies = 0;                      ///< weights messages sent
     Time push_ns = 0, update_ns = 0, pull_ns = 0;  ///< apply lane, by what it was busy with
     Time evaluate_ns = 0;
     std::int64_t bytes_in = 0, bytes_out = 0;
@@ -46,10 +47,10 @@ struct DriverReport {
     bool virtual_clock = true;
     Status status = Status::finished;
     std::string detail;
-    Time end_ns = 0;                  ///< last event of the run
-    std::int64_t messages = 0;        ///< pushes and weights deliveries
+    Time end_ns = 0;            ///< last event of the run
+    std::int64_t messages = 0;  ///< pushes and weights deliveries
     std::int64_t control_messages = 0;
-    std::int64_t bytes = 0;           ///< of all messages
+    std::int64_t bytes = 0;                     ///< of all messages
     std::optional<std::uint64_t> weights_hash;  ///< of the final weights
     std::vector<ServerRow> servers;
     double wall_s = 0;
@@ -78,7 +79,8 @@ struct RecorderOptions {
     std::string command;        ///< becomes command.txt
     std::int64_t samples = 0;   ///< training samples of one epoch
     std::int64_t parameters = 0;
-    std::vector<Place> places;  ///< by role
+    std::vector<Place> places;                     ///< by role
+    std::map<std::string, std::string> libraries;  ///< names and versions beside those that this room uses
 };
 
 /// Collects what a run tells and writes it as it comes, so that a kill at any moment breaks at most the last line of a

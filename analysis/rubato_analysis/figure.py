@@ -1,0 +1,86 @@
+"""Making a figure and leaving it on disk with its data and the command that repeats it."""
+
+import os
+import shlex
+from dataclasses import dataclass, field
+from typing import Iterable
+
+import matplotlib
+
+matplotlib.use("Agg")  # before pyplot: no display, and the same pixels everywhere
+
+import matplotlib.pyplot as plt  # noqa: E402
+import pandas as pd  # noqa: E402
+from matplotlib.axes import Axes  # noqa: E402
+from matplotlib.figure import Figure  # noqa: E402
+
+from rubato_analysis.errors import AnalysisError  # noqa: E402
+from rubato_analysis.styles import RC  # noqa: E402
+
+FORMATS = (".png", ".pdf", ".svg")
+
+
+@dataclass
+class Data:
+    """What a figure shows, point by point; becomes the CSV beside it."""
+
+    parts: list[pd.DataFrame] = field(default_factory=list)
+
+    def add(self, panel: str, label: str, path: str, x: Iterable[object], y: Iterable[object]) -> None:
+        """Points of one series in one panel."""
+        points = pd.DataFrame({"x": list(x), "y": list(y)})
+        self.parts.append(points.assign(panel=panel, series=label, run=path)[["panel", "series", "run", "x", "y"]])
+
+    def frame(self) -> pd.DataFrame:
+        """All points: panel, series, run, x, y."""
+        return pd.concat(self.parts, ignore_index=True) if self.parts else pd.DataFrame()
+
+
+def new_figure(rows: int, columns: int, width: float, height: float, **options: object) -> tuple[Figure, list[Axes]]:
+    """A figure of rows x columns panels (inches) in the house's look, and its axes in reading order."""
+    matplotlib.rcParams.update(RC)
+    figure, axes = plt.subplots(rows, columns, figsize=(width, height), squeeze=False, constrained_layout=True,
+                                **options)
+    figure.get_layout_engine().set(h_pad=0.06, w_pad=0.06, hspace=0.04, wspace=0.04)
+    return figure, list(axes.flat)
+
+
+def set_title(figure: Figure, title: str, subtitle: str) -> None:
+    """Title of the figure, and what all its runs have in common below it."""
+    figure.suptitle(title + (f"\n{subtitle}" if subtitle else ""), fontsize=10.5, linespacing=1.4)
+
+
+def shared_legend(figure: Figure, axes: list[Axes], columns: int = 3) -> None:
+    """One legend below all panels: each label once, in the order of the series."""
+    entries: dict[str, object] = {}
+    for ax in axes:
+        for handle, label in zip(*ax.get_legend_handles_labels()):
+            entries.setdefault(label, handle)
+    # Below the panels; save() widens the page to it, because constrained layout of matplotlib 3.6 ignores it.
+    longest = max(map(len, entries), default=0)
+    fit = max(1, int(figure.get_figwidth() * 13 / (longest + 9)))
+    figure.legend(list(entries.values()), list(entries), loc="upper center", bbox_to_anchor=(0.5, 0.0),
+                  ncol=min(columns, fit), handlelength=3.2)
+
+
+
+def save(figure: Figure, data: Data, output: str, command: list[str], title: str) -> str:
+    """Writes `output` and its data beside it as CSV; returns the path of the CSV. Equal input gives equal bytes."""
+    stem, extension = os.path.splitext(output)
+    if extension not in FORMATS:
+        raise AnalysisError(f"{output}: expected a name that ends in {', '.join(FORMATS)}")
+    line = shlex.join(command)
+    metadata = {
+        ".png": {"Title": title, "Command": line, "Software": "rubato"},
+        ".pdf": {"Title": title, "Subject": line, "CreationDate": None, "Producer": None, "Creator": "rubato"},
+        ".svg": {"Title": title, "Description": line, "Date": None, "Creator": "rubato"},
+    }[extension]
+    try:
+        os.makedirs(os.path.dirname(output) or ".", exist_ok=True)
+        figure.savefig(output, metadata=metadata, bbox_inches="tight", pad_inches=0.08)
+        data.frame().to_csv(f"{stem}.csv", index=False, lineterminator="\n")
+    except OSError as error:
+        raise AnalysisError(f"{output}: {(error.strerror or str(error)).lower()}") from None
+    finally:
+        plt.close(figure)
+    return f"{stem}.csv"

@@ -1,0 +1,161 @@
+"""A run directory as an object."""
+
+import json
+import os
+import warnings
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import pandas as pd
+
+from rubato_analysis.errors import AnalysisError, TraceWarning
+from rubato_analysis.protocols import canonical_name, gradients_per_update
+from rubato_analysis.schema import SWITCHES
+from rubato_analysis.table import read_table
+
+
+@dataclass(frozen=True)
+class Run:
+    """One run. Tables are read when they are first asked for, so that a sweep of thousands stays light.
+
+    path      its directory
+    scenario  scenario.json, resolved
+    summary   summary.json; empty for a run that was killed, which has none
+    """
+
+    path: str
+    scenario: dict[str, Any]
+    summary: dict[str, Any]
+
+    @cached_property
+    def gradients(self) -> pd.DataFrame:
+        """A row a gradient that was started."""
+        return self._table("gradients")
+
+    @cached_property
+    def updates(self) -> pd.DataFrame:
+        """A row an update of the weights."""
+        return self._table("updates")
+
+    @cached_property
+    def evals(self) -> pd.DataFrame:
+        """A row an evaluation."""
+        return self._table("evals")
+
+    @cached_property
+    def workers(self) -> pd.DataFrame:
+        """A row a worker; empty cells and types beyond schema.TABLES are as pandas infers them."""
+        return self._table("workers")
+
+    @cached_property
+    def servers(self) -> pd.DataFrame:
+        """A row a server."""
+        return self._table("servers")
+
+    @cached_property
+    def timeline(self) -> pd.DataFrame:
+        """A row a stretch of time of a role; only where the run was asked for it."""
+        return self._table("timeline")
+
+    def _table(self, name: str) -> pd.DataFrame:
+        path = os.path.join(self.path, f"{name}.csv")
+        if not os.path.exists(path):
+            hint = f"; `rubato run` writes it with {SWITCHES[name]}" if name in SWITCHES else ""
+            raise AnalysisError(f"{path}: no such file{hint}")
+        return read_table(path, name)
+
+    @property
+    def name(self) -> str:
+        """Name of the scenario."""
+        return str(self.scenario.get("name") or os.path.basename(os.path.normpath(self.path)))
+
+    @property
+    def protocol(self) -> str:
+        """Canonical name of the protocol."""
+        return canonical_name(str(_object(self.scenario, "protocol").get("name", "?")))
+
+    @property
+    def workers_count(self) -> int:
+        """lambda: the number of workers."""
+        workers = _object(self.scenario, "workers")
+        groups = workers.get("groups") or [workers]
+        return sum(int(group.get("count", 1)) for group in groups)
+
+    @property
+    def batch_size(self) -> int | None:
+        """Samples of one worker's batch."""
+        return _object(self.scenario, "workers").get("batch_size")
+
+    @property
+    def n(self) -> int | None:
+        """The n of n-softsync; None for other protocols."""
+        if self.protocol != "n-softsync":
+            return None
+        protocol = _object(self.scenario, "protocol")
+        if protocol.get("gradients_per_update"):
+            return max(1, self.workers_count // int(protocol["gradients_per_update"]))
+        return int(protocol.get("n", 1))
+
+    @property
+    def gradients_per_update(self) -> int:
+        """c: gradients of one update."""
+        return gradients_per_update(_object(self.scenario, "protocol"), self.workers_count)
+
+    @property
+    def staleness_rule(self) -> str:
+        """Name of the staleness rule, or its expression."""
+        rule = _object(self.scenario, "optimizer").get("staleness_rule") or "none"
+        if isinstance(rule, dict):
+            return str(rule.get("name") or rule.get("expression") or "none")
+        return str(rule)
+
+    @property
+    def status(self) -> str:
+        """How the run ended; `unfinished` where it left no summary."""
+        return str(self.summary.get("status", "unfinished"))
+
+    @property
+    def backend(self) -> str:
+        """sim, local, mpi or shm; empty where it is not known."""
+        return str(self.summary.get("backend", ""))
+
+    @property
+    def clock(self) -> str:
+        """virtual or wall; empty where it is not known."""
+        return str(self.summary.get("clock", ""))
+
+
+def load(path: str | os.PathLike[str]) -> Run:
+    """Opens the run directory `path`. Raises AnalysisError where it is none, warns where it did not finish."""
+    path = os.fspath(path)
+    if not os.path.isdir(path):
+        raise AnalysisError(f"{path}: no such directory" if not os.path.exists(path) else f"{path}: not a directory")
+    if not os.path.exists(os.path.join(path, "scenario.json")):
+        raise AnalysisError(f"{path}: not a run directory (it has no scenario.json)")
+    scenario = _read_json(os.path.join(path, "scenario.json"))
+    summary = {}
+    if os.path.exists(os.path.join(path, "summary.json")):
+        summary = _read_json(os.path.join(path, "summary.json"))
+    else:
+        warnings.warn(f"{path}: the run did not finish (it has no summary.json)", TraceWarning, stacklevel=2)
+    return Run(path, scenario, summary)
+
+
+def _read_json(path: str) -> dict[str, Any]:
+    try:
+        with open(path, encoding="utf-8") as file:
+            value = json.load(file)
+    except OSError as error:
+        raise AnalysisError(f"{path}: {error.strerror.lower()}") from None
+    except ValueError as error:
+        raise AnalysisError(f"{path}:{getattr(error, 'lineno', 1)}: not valid JSON: {error}") from None
+    if not isinstance(value, dict):
+        raise AnalysisError(f"{path}:1: expected a JSON object")
+    return value
+
+
+def _object(scenario: dict[str, Any], key: str) -> dict[str, Any]:
+    """The object under `key`, or an empty one."""
+    value = scenario.get(key)
+    return value if isinstance(value, dict) else {}

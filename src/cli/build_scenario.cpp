@@ -1,0 +1,274 @@
+#include "cli/build_scenario.hpp"
+
+#include "cli/complete.hpp"
+#include "cli/expression.hpp"
+#include "cli/units.hpp"
+#include "learn/catalogue.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <stdexcept>
+
+namespace rubato::cli {
+namespace {
+
+using Kind = Node::Kind;
+
+double quantity(const Node& node, Quantity unit) {
+    return node.is(Kind::string) ? parse_quantity(node.text, unit) : node.number;
+}
+
+int to_int(const Node& node) {
+    return static_cast<int>(node.whole());
+}
+
+std::uint64_t to_seed(const Node& node) {
+    return static_cast<std::uint64_t>(node.whole());
+}
+
+DataSpec build_data(const Node& data) {
+    DataSpec spec;
+    spec.dataset = data.at("dataset").text;
+    if (const Node* path = data.find("path")) spec.path = path->text;
+    if (const Node* samples = data.find("samples")) spec.samples = samples->whole();
+    if (const Node* samples = data.find("test_samples")) spec.test_samples = samples->whole();
+    if (const Node* shape = data.find("shape")) {
+        for (const auto& size : shape->items) spec.shape.push_back(to_int(size));
+    }
+    if (const Node* classes = data.find("classes")) spec.classes = to_int(*classes);
+    spec.validation = data.at("validation").number;
+    constexpr std::pair<std::string_view, Sampling> modes[] = {{"shared-epoch", Sampling::shared_epoch},
+                                                               {"strided", Sampling::strided},
+                                                               {"random", Sampling::random},
+                                                               {"sharded", Sampling::sharded}};
+    for (const auto& [name, mode] : modes) {
+        if (data.at("sampling").text == name) spec.sampling = mode;
+    }
+    spec.subtract_mean = data.at("subtract_mean").boolean;
+    return spec;
+}
+
+ModelSpec build_model(const Node* model) {
+    ModelSpec spec;
+    spec.gradients = model && model->at("gradients").text == "real";
+    if (!model) return spec;
+    spec.name = model->at("name").text;
+    if (const Node* hidden = model->find("hidden")) {
+        for (const auto& size : hidden->items) spec.hidden.push_back(to_int(size));
+    }
+    if (const Node* value = model->find("dimension")) spec.dimension = value->whole();
+    if (const Node* value = model->find("conditioning")) spec.conditioning = value->number;
+    if (const Node* value = model->find("noise")) spec.noise = value->number;
+    if (const Node* value = model->find("value")) spec.value = value->number;
+    return spec;
+}
+
+CostSpec build_cost(const Node* cost) {
+    CostSpec spec;
+    if (!cost) return spec;
+    if (const Node* name = cost->find("model")) {
+        const learn::CatalogueEntry* entry = learn::find(name->text);
+        if (!entry) throw std::logic_error("the schema names a cost model that the catalogue lacks: " + name->text);
+        return {entry->name, entry->bytes, entry->bytes, entry->flops_per_sample, entry->parameters};
+    }
+    const auto bytes = [](const Node& node) { return std::llround(std::min(quantity(node, Quantity::bytes), 9e18)); };
+    if (const Node* push = cost->find("push_bytes")) spec.push_bytes = bytes(*push);
+    if (const Node* pull = cost->find("pull_bytes")) spec.pull_bytes = bytes(*pull);
+    if (const Node* flops = cost->find("flops_per_sample")) spec.flops_per_sample = quantity(*flops, Quantity::flops);
+    return spec;
+}
+
+WorkersSpec build_workers(const Node& root) {
+    const Node& workers = root.at("workers");
+    WorkersSpec spec;
+    const auto add = [&](const Node& node) {
+        WorkerGroup group;
+        group.count = to_int(node.at("count"));
+        if (const Node* device = node.find("device")) group.device = device->text;
+        if (const Node* per_host = node.find("per_host")) group.per_host = to_int(*per_host);
+        spec.groups.push_back(group);
+    };
+    if (const Node* groups = workers.find("groups")) {
+        for (const auto& group : groups->items) add(group);
+    } else {
+        add(workers);
+    }
+    spec.batch_size = to_int(workers.at("batch_size"));
+    spec.pipeline = workers.at("pipeline").text;
+    if (const Node* hosts = workers.find("hosts")) {
+        const int lambda = spec.count();
+        spec.hosts = std::min(lambda, to_int(hosts->is(Kind::object) ? hosts->at(std::to_string(lambda)) : *hosts));
+    }
+    return spec;
+}
+
+StalenessRule build_rule(const Node& node) {
+    StalenessRule rule;
+    if (const Node* text = node.find("expression")) {
+        Constants constants;
+        for (const auto& [key, where, value] : node.members) {
+            if (value.is_number()) constants.emplace_back(key, value.number);
+        }
+        rule.kind = StalenessRule::Kind::expression;
+        try {
+            rule.expression = make_expression(text->text, constants);
+        } catch (const std::invalid_argument& error) {
+            throw InputError(text->where, "optimizer.staleness_rule", error.what());
+        }
+        return rule;
+    }
+    const std::string& wanted = node.is(Kind::string) ? node.text : node.at("name").text;
+    for (int kind = 0; kind < static_cast<int>(StalenessRule::Kind::expression); ++kind) {
+        if (name(static_cast<StalenessRule::Kind>(kind)) == wanted) rule.kind = static_cast<StalenessRule::Kind>(kind);
+    }
+    if (const Node* exponent = node.find("exponent")) rule.exponent = exponent->number;
+    if (const Node* batch = node.find("reference_batch")) rule.reference_batch = batch->number;
+    return rule;
+}
+
+OptimizerSpec build_optimizer(const Node& optimizer) {
+    OptimizerSpec spec;
+    spec.name = optimizer.at("name").text;
+    if (const Node* momentum = optimizer.find("momentum")) spec.momentum = momentum->number;
+    spec.learning_rate = optimizer.at("learning_rate").number;
+    spec.weight_decay = optimizer.at("weight_decay").number;
+    spec.staleness_rule = build_rule(optimizer.at("staleness_rule"));
+    for (const auto& drop : optimizer.at("schedule").items) {
+        spec.schedule.push_back({drop.at("epoch").number, drop.at("factor").number});
+    }
+    return spec;
+}
+
+StopSpec build_stop(const Node& stop) {
+    StopSpec spec;
+    if (const Node* epochs = stop.find("epochs")) spec.epochs = epochs->number;
+    if (const Node* updates = stop.find("updates")) spec.updates = updates->whole();
+    if (const Node* gradients = stop.find("gradients")) spec.gradients = gradients->whole();
+    if (const Node* seconds = stop.find("seconds")) spec.seconds = quantity(*seconds, Quantity::time);
+    if (const Node* target = stop.find("target"))
+        spec.target = {target->at("metric").text, target->at("at_most").number};
+    spec.on_divergence = stop.at("diverged").text == "stop";
+    return spec;
+}
+
+DeviceSpec build_device(const Node& node) {
+    DeviceSpec spec;
+    const auto read = [&](const char* key, double& value) {
+        const Node* found = node.find(key);
+        if (found) value = found->number;
+        return found != nullptr;
+    };
+    if (const Node* seconds = node.find("seconds")) {
+        spec.kind = DeviceSpec::Kind::table;
+        for (const auto& [batch, where, value] : seconds->members) {
+            if (batch != "comment") spec.table.emplace_back(std::stod(batch), quantity(value, Quantity::time));
+        }
+        std::sort(spec.table.begin(), spec.table.end());
+    }
+    if (read("c", spec.c)) spec.kind = DeviceSpec::Kind::power;
+    read("p", spec.p);
+    read("b0", spec.b0);
+    const bool a = read("a", spec.a);
+    const bool b = read("b", spec.b);
+    if (a || b) spec.kind = DeviceSpec::Kind::affine;
+    read("host_sharing", spec.host_sharing);
+    return spec;
+}
+
+NetworkSpec build_network(const Node& network) {
+    NetworkSpec spec;
+    spec.model = network.at("model").text;
+    spec.simgrid = network.at("simgrid").text;
+    spec.tcp_gamma = network.at("tcp_gamma").boolean;
+    const Node& cap = network.at("concurrent_transfers");
+    spec.concurrent_transfers = cap.is(Kind::null) ? 0 : to_int(cap);
+    if (const Node* star = network.find("star")) {
+        spec.star.bandwidth = quantity(star->at("bandwidth"), Quantity::bandwidth);
+        spec.star.latency = quantity(star->at("latency"), Quantity::time);
+        spec.star.host_speed = quantity(star->at("host_speed"), Quantity::speed);
+        if (const Node* server = star->find("server_bandwidth")) {
+            spec.star.server_bandwidth = quantity(*server, Quantity::bandwidth);
+        }
+    }
+    return spec;
+}
+
+ClusterSpec build_cluster(const Node& cluster) {
+    ClusterSpec spec;
+    if (const Node* platform = cluster.find("platform")) spec.platform = platform->text;
+    if (const Node* hosts = cluster.find("hosts")) {
+        for (const auto& host : hosts->items) spec.hosts.push_back(host.text);
+    }
+    if (const Node* host = cluster.find("server_host")) spec.server_host = host->text;
+    spec.network = build_network(cluster.at("network"));
+    spec.devices["default"];
+    for (const auto& [key, where, device] : cluster.at("devices").members) {
+        if (key != "comment") spec.devices[key] = build_device(device);
+    }
+    spec.noise.lognormal_cv = cluster.at("noise").at("lognormal_cv").number;
+    const Node& server = cluster.at("server");
+    spec.server.push_s = quantity(server.at("push_s"), Quantity::time);
+    spec.server.pull_s = quantity(server.at("pull_s"), Quantity::time);
+    spec.server.update_s = quantity(server.at("update_s"), Quantity::time);
+    return spec;
+}
+
+TraceSpec build_trace(const Node& trace) {
+    TraceSpec spec;
+    const Node& gradients = trace.at("gradients");
+    spec.gradients = gradients.is(Kind::object) || gradients.boolean;
+    if (gradients.is(Kind::object)) spec.every = to_int(gradients.at("every"));
+    spec.updates = trace.at("updates").boolean;
+    spec.timeline = trace.at("timeline").boolean;
+    spec.events = trace.at("events").boolean;
+    return spec;
+}
+
+/// The first gradient of every run has staleness 0: a rule that fails there is told before any work is done.
+void try_rule(const Scenario& scenario, const Node& node) {
+    RuleInfo info;
+    info.age = 1;
+    info.samples = info.batch_size = scenario.workers.batch_size;
+    info.lambda = scenario.lambda();
+    const bool split = scenario.protocol.name == "n-softsync" && scenario.protocol.gradients_per_update == 0;
+    if (split) info.n = scenario.protocol.n;
+    try {
+        scenario.optimizer.staleness_rule.gradient_factor(info);
+    } catch (const ExpressionError& error) {
+        throw InputError(node.where, "optimizer.staleness_rule", error.what());
+    }
+}
+
+}  // namespace
+
+Scenario build_scenario(const Node& root) {
+    Scenario scenario;
+    scenario.name = root.at("name").text;
+    scenario.seed = to_seed(root.at("seed"));
+    const Node& seeds = root.at("seeds");
+    scenario.seeds = {to_seed(seeds.at("init")), to_seed(seeds.at("data")), to_seed(seeds.at("timing"))};
+    scenario.data = build_data(root.at("data"));
+    scenario.model = build_model(root.find("model"));
+    scenario.cost = build_cost(root.find("cost"));
+    scenario.workers = build_workers(root);
+    const Node& protocol = root.at("protocol");
+    scenario.protocol.name = protocol.at("name").text;
+    if (const Node* n = protocol.find("n")) scenario.protocol.n = to_int(*n);
+    if (const Node* count = protocol.find("gradients_per_update"))
+        scenario.protocol.gradients_per_update = to_int(*count);
+    scenario.topology = root.at("topology").at("name").text;
+    scenario.optimizer = build_optimizer(root.at("optimizer"));
+    try_rule(scenario, root.at("optimizer").at("staleness_rule"));
+    scenario.stop = build_stop(root.at("stop"));
+    const Node& evaluate = root.at("evaluate");
+    if (const Node* every = evaluate.find("every_epochs")) scenario.evaluate.every_epochs = every->number;
+    scenario.evaluate.at_end = evaluate.at("at_end").boolean;
+    scenario.cluster = build_cluster(root.at("cluster"));
+    scenario.trace = build_trace(root.at("trace"));
+    scenario.threads_per_worker = to_int(root.at("execution").at("threads_per_worker"));
+    scenario.stall_timeout_s = quantity(root.at("execution").at("stall_timeout_s"), Quantity::time);
+    scenario.pool_threads = to_int(root.at("execution").at("pool_threads"));
+    return scenario;
+}
+
+}  // namespace rubato::cli

@@ -1,0 +1,12 @@
+// A checked and completed tree becomes the typed scenario of the core.
+#pragma once
+
+#include "cli/node.hpp"
+#include "core/scenario.hpp"
+
+namespace rubato::cli {
+
+/// Throws InputError only for what the tree cannot tell by itself: a staleness rule that cannot be parsed.
+Scenario build_scenario(const Node& root);
+
+}  // namespace rubato::cli

@@ -1,0 +1,163 @@
+// rubato check: a scenario, explained.
+#include "cli/commands.hpp"
+#include "cli/estimate.hpp"
+#include "cli/exit_status.hpp"
+#include "cli/guarantees.hpp"
+#include "cli/log.hpp"
+#include "cli/run_directory.hpp"
+#include "sim/placement.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+namespace rubato::cli {
+namespace {
+
+void row(const std::string& label, const std::string& text) {
+    fmt::print("{:<12}{}\n", label, text);
+}
+
+std::string protocol_text(const Scenario& scenario) {
+    const ProtocolSpec& protocol = scenario.protocol;
+    const int lambda = scenario.lambda();
+    const int count = gradients_of_update(scenario);
+    if (protocol.name == "hardsync")
+        return fmt::format("hardsync: an update for every {} gradients, one a worker", lambda);
+    if (protocol.name == "async") return "async: an update for every gradient";
+    if (protocol.gradients_per_update > 0) return fmt::format("n-softsync: an update for every {} gradients", count);
+    return fmt::format("n-softsync, n = {}: an update for every floor({} / {}) = {} gradients", protocol.n, lambda,
+                       protocol.n, count);
+}
+
+void print_roles(const Scenario& scenario, const sim::Placement& placement, const std::vector<sim::HostInfo>& hosts) {
+    const auto host = [&](RoleId role) -> const sim::HostInfo& {
+        return hosts[static_cast<std::size_t>(placement.host_of_role[static_cast<std::size_t>(role)])];
+    };
+    row("server", "on " + host(0).name);
+    // Neighbours on one host share a line, and many lines are shortened.
+    constexpr int lines_max = 12;
+    const int lambda = scenario.lambda();
+    int lines = 0;
+    for (int first = 0; first < lambda && lines < lines_max; ++lines) {
+        int last = first;
+        const auto at = [&](int worker) { return static_cast<std::size_t>(worker) + 1; };
+        while (last + 1 < lambda && placement.host_of_role[at(last + 1)] == placement.host_of_role[at(first)] &&
+               placement.device_name_of_role[at(last + 1)] == placement.device_name_of_role[at(first)]) {
+            ++last;
+        }
+        const std::string who =
+            first == last ? fmt::format("worker {}", first) : fmt::format("workers {}-{}", first, last);
+        const double seconds = placement.seconds(first + 1, scenario.workers.batch_size);
+        row(lines == 0 ? "workers" : "",
+            fmt::format("{} on {}, device {}: {} a gradient of {} samples", who, host(first + 1).name,
+                        placement.device_name_of_role[at(first)], seconds_text(seconds), scenario.workers.batch_size));
+        first = last + 1;
+        if (lines + 1 == lines_max && first < lambda) row("", fmt::format("... and {} more", lambda - first));
+    }
+}
+
+void print_network(const Scenario& scenario, sim::Network& network, const sim::Placement& placement) {
+    const NetworkSpec& spec = scenario.cluster.network;
+    const auto [bandwidth, latency] = network.route(placement.host_of_role[1], placement.host_of_role[0]);
+    const std::string cap = spec.concurrent_transfers > 0 ? std::to_string(spec.concurrent_transfers) : "any number of";
+    row("network",
+        fmt::format("{} {}, {} transfers at once in a direction of a host's link", spec.model, spec.simgrid, cap));
+    row("route", fmt::format("worker 0 to server: {}/s, {}; a gradient alone takes {}", bytes_text(bandwidth),
+                             seconds_text(latency),
+                             seconds_text(latency + static_cast<double>(scenario.cost.push_bytes) / bandwidth)));
+    const ServerCostSpec& server = scenario.cluster.server;
+    row("server cost", fmt::format("{} a push, {} a pull, {} an update", seconds_text(server.push_s),
+                                   seconds_text(server.pull_s), seconds_text(server.update_s)));
+}
+
+void print_data(const Loaded& loaded, const Estimate& plan) {
+    const Scenario& scenario = loaded.scenario;
+    constexpr const char* modes[] = {"shared-epoch", "strided", "random", "sharded"};
+    row("data", fmt::format("{}, {} training samples an epoch", scenario.data.dataset,
+                            count_text(static_cast<double>(loaded.samples))));
+    row("batches",
+        fmt::format("{}: {} slices an epoch, {} samples each, the last {}; global batch {}",
+                    modes[static_cast<int>(scenario.data.sampling)], count_text(static_cast<double>(plan.slices)),
+                    std::min<std::int64_t>(scenario.workers.batch_size, loaded.samples), plan.last_slice,
+                    static_cast<std::int64_t>(plan.per_update) * scenario.workers.batch_size));
+    const std::string weights = loaded.parameters > 0 ? fmt::format("{}, {} parameters", scenario.model.name,
+                                                                    count_text(static_cast<double>(loaded.parameters)))
+                                                      : "none";
+    row("model", weights + (scenario.model.gradients ? "" : " (timing only: no gradients are computed)"));
+    const std::string source = scenario.cost.model.empty() ? loaded.tree.find("cost") ? "cost" : "the model's own"
+                                                           : "cost model " + scenario.cost.model;
+    row("messages",
+        fmt::format("gradient {}, weights {} ({})", bytes_text(static_cast<double>(scenario.cost.push_bytes)),
+                    bytes_text(static_cast<double>(scenario.cost.pull_bytes)), source));
+}
+
+std::string stop_text(const StopSpec& stop) {
+    std::string text;
+    const auto add = [&](const std::string& part) { text += (text.empty() ? "" : ", or ") + part; };
+    if (stop.epochs) add(fmt::format("{:.6g} epochs", *stop.epochs));
+    if (stop.updates) add(count_text(static_cast<double>(*stop.updates)) + " updates");
+    if (stop.gradients) add(count_text(static_cast<double>(*stop.gradients)) + " gradients");
+    if (stop.seconds) add(seconds_text(*stop.seconds));
+    if (stop.target) add(fmt::format("{} at most {:.4g}", stop.target->metric, stop.target->at_most));
+    return text + (stop.on_divergence ? "; a run that diverges stops" : "; a run that diverges goes on");
+}
+
+/// Neither the workers' computing nor the server's link can be beaten.
+double least_seconds(const Scenario& scenario, const Estimate& plan, sim::Network& network,
+                     const sim::Placement& placement) {
+    double rate = 0;
+    for (RoleId role = 1; role <= scenario.lambda(); ++role) {
+        const double seconds = placement.seconds(role, scenario.workers.batch_size);
+        if (seconds > 0) rate += 1 / seconds;
+    }
+    const double compute = rate > 0 ? *plan.gradients / rate : 0;
+    const double bandwidth = network.route(placement.host_of_role[1], placement.host_of_role[0]).first;
+    const bool apart = placement.host_of_role[1] != placement.host_of_role[0];
+    const double link = apart ? *plan.gradients * static_cast<double>(scenario.cost.push_bytes) / bandwidth : 0;
+    const ServerCostSpec& server = scenario.cluster.server;
+    const double apply = *plan.gradients * (server.push_s + server.pull_s) + *plan.updates * server.update_s;
+    return std::max({compute, link, apply});
+}
+
+}  // namespace
+
+int check_command(const std::string& path, const std::vector<std::string>& sets) {
+    const Loaded loaded = load_scenario(path, sets);
+    for (const auto& text : loaded.notes) note(text);
+    require_files(loaded);
+    const Scenario& scenario = loaded.scenario;
+    const auto network = sim::open_network({&scenario, sim::star_hosts(scenario)});
+    for (const auto& text : network->warnings()) warn(text);
+    const sim::Placement placement = sim::place(scenario, network->hosts());
+    for (const auto& text : placement.warnings) warn(text);
+    const Estimate plan = estimate(loaded);
+
+    row("scenario", scenario.name + ", would run to " + default_directory(loaded, "sim"));
+    row("protocol", protocol_text(scenario));
+    row("topology", fmt::format("{}: 1 server, {} workers", scenario.topology, scenario.lambda()));
+    print_roles(scenario, placement, network->hosts());
+    print_network(scenario, *network, placement);
+    print_data(loaded, plan);
+    row("rule",
+        fmt::format("learning rate {:.6g}, staleness rule {}", scenario.optimizer.learning_rate,
+                    scenario.optimizer.staleness_rule.expression ? scenario.optimizer.staleness_rule.expression->text()
+                                                                 : name(scenario.optimizer.staleness_rule.kind)));
+    row("stop", stop_text(scenario.stop));
+    const auto sentences = guarantees(scenario);
+    for (std::size_t i = 0; i < sentences.size(); ++i) row(i == 0 ? "guarantees" : "", sentences[i]);
+    if (!plan.gradients) {
+        row("estimate", "none: only time or a target ends the run");
+        return exit_finished;
+    }
+    row("estimate", fmt::format("at most {} gradients and {} updates (by {}), {} messages, {} over the network",
+                                count_text(*plan.gradients), count_text(*plan.updates), plan.limited_by,
+                                count_text(*plan.messages), bytes_text(*plan.network_bytes)));
+    row("",
+        fmt::format("at least {} of virtual time; about {} on disk",
+                    seconds_text(least_seconds(scenario, plan, *network, placement)), bytes_text(*plan.disk_bytes)));
+    return exit_finished;
+}
+
+}  // namespace rubato::cli

@@ -1,0 +1,34 @@
+// The commands of rubato. Each returns the exit status and throws what exit_status.hpp maps.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace rubato::cli {
+
+struct RunOptions {
+    std::string scenario;
+    std::string backend = "sim";
+    std::string directory;  ///< empty: runs/NAME-HASH8
+    std::vector<std::string> sets;
+    bool timeline = false;
+    bool events = false;
+    bool json = false;   ///< the summary's text instead of a table
+    bool quiet = false;  ///< errors only
+    bool force = false;
+};
+
+int run_command(const RunOptions& options);
+int check_command(const std::string& scenario, const std::vector<std::string>& sets);
+/// `what`: empty for everything.
+int list_command(const std::string& what);
+int replay_command(const std::string& run_directory);
+/// `arguments`: KIND RUN... and options of the analysis.
+int plot_command(const std::vector<std::string>& arguments);
+
+/// What `list` knows.
+const std::vector<std::string>& list_topics();
+/// Figures that the analysis draws.
+const std::vector<std::string>& plot_kinds();
+
+}  // namespace rubato::cli

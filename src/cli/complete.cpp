@@ -1,0 +1,262 @@
+#include "cli/complete.hpp"
+
+#include "cli/suggest.hpp"
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+
+namespace rubato::cli {
+namespace {
+
+using Kind = Node::Kind;
+
+[[noreturn]] void refuse(const Node& node, const std::string& path, const std::string& why) {
+    throw InputError(node.where, path, why);
+}
+
+void fill(Node& object, const std::string& key, Node value) {
+    if (!object.find(key)) object.set(key, std::move(value), {});
+}
+
+/// `text` is one of `names`.
+bool among(std::string_view text, std::initializer_list<std::string_view> names) {
+    return std::find(names.begin(), names.end(), text) != names.end();
+}
+
+bool analytic(const Node& model) {
+    return among(model.at("name").text, {"constant", "tagged", "quadratic"});
+}
+
+void complete_model(Node& root) {
+    const Node* model = root.find("model");
+    Node* cost = root.find("cost");
+    if (!model && !cost) {
+        refuse(root, "",
+               "neither model nor cost is given: name what learns, such as \"model\": {\"name\": \"softmax\"}, or for "
+               "a timing-only run what is charged, such as \"cost\": {\"model\": \"resnet50\"}");
+    }
+    if (!cost) return;
+    if (cost->find("model")) return;
+    const Node* push = cost->find("push_bytes");
+    if (!push && !model) {
+        refuse(*cost, "cost", "without a learning model it must tell the sizes of messages: model or push_bytes");
+    }
+    if (!push && cost->find("pull_bytes")) refuse(*cost, "cost", "\"push_bytes\" is missing beside pull_bytes");
+    if (push) fill(*cost, "pull_bytes", *push);
+}
+
+void complete_data(Node& root) {
+    Node& data = *root.find("data");
+    const std::string& dataset = data.at("dataset").text;
+    const bool timing = timing_only(root);
+    const Node* samples = data.find("samples");
+    if (dataset == "idx" && !data.find("path"))
+        refuse(data, "data", "dataset \"idx\" needs path, the folder of its files");
+    if (samples && dataset != "synthetic" && !timing) {
+        refuse(*samples, "data.samples",
+               "goes with dataset \"synthetic\" or a timing-only run; \"" + dataset +
+                   "\" has a number of samples of its own");
+    }
+    const Node* model = root.find("model");
+    if (model && model->at("gradients").text == "real" && analytic(*model) && dataset != "synthetic") {
+        refuse(data.at("dataset"), "data.dataset",
+               "model \"" + model->at("name").text +
+                   "\" looks at no data: leave dataset out, data.samples sets the epoch");
+    }
+    if (samples || (dataset != "synthetic" && !timing)) return;
+    // A timing-only run of a known data set keeps the data set's own number, which the learning room knows.
+    if (dataset != "synthetic") return;
+    std::int64_t count = 10'000;
+    const Node* cost = root.find("cost");
+    const Node* name = cost ? cost->find("model") : nullptr;
+    // CIFAR-10 and ImageNet (ILSVRC 2012), on which the models of the catalogue are trained.
+    if (timing && name) count = name->text == "cifar10-full" ? 50'000 : 1'281'167;
+    fill(data, "samples", Node::of(count));
+}
+
+void complete_workers(Node& root, std::vector<std::string>& notes) {
+    Node& workers = *root.find("workers");
+    const Node* count = workers.find("count");
+    const Node* groups = workers.find("groups");
+    if (count && groups) refuse(*count, "workers.count", "cannot stand beside groups, which have counts of their own");
+    if (!count && !groups)
+        refuse(workers, "workers", "\"count\" is missing: expected an integer of at least 1, or groups");
+    for (const char* key : {"device", "per_host"}) {
+        const Node* value = workers.find(key);
+        if (groups && value)
+            refuse(*value, "workers." + std::string(key), "cannot stand beside groups: say it in each group");
+    }
+    const std::int64_t lambda = worker_count(root);
+    if (lambda > 1'000'000) refuse(*groups, "workers.groups", "more than 1000000 workers in all");
+    if (const Node* hosts = workers.find("hosts")) {
+        const auto per_host = [&](const Node& node, const std::string& path) {
+            if (const Node* value = node.find("per_host")) {
+                refuse(*value, path + ".per_host",
+                       "cannot stand beside workers.hosts, which spreads the workers evenly");
+            }
+        };
+        per_host(workers, "workers");
+        for (std::size_t i = 0; groups && i < groups->items.size(); ++i) {
+            per_host(groups->items[i], "workers.groups[" + std::to_string(i) + "]");
+        }
+        const Node* number = hosts->is(Kind::object) ? hosts->find(std::to_string(lambda)) : hosts;
+        if (!number) {
+            std::vector<std::string> keys;
+            for (const auto& member : hosts->members) {
+                if (member.key != "comment") keys.push_back(member.key);
+            }
+            refuse(*hosts, "workers.hosts",
+                   "the table has no entry for " + std::to_string(lambda) + " workers, only for " +
+                       (keys.empty() ? "none" : one_of(keys, "and")));
+        }
+        if (number->whole() > lambda) {
+            notes.push_back("workers.hosts: " + std::to_string(number->whole()) + " hosts for " +
+                            std::to_string(lambda) + " workers; those without a worker are left out");
+        }
+    }
+}
+
+void check_devices(const Node& root) {
+    const Node& workers = root.at("workers");
+    const Node& devices = root.at("cluster").at("devices");
+    std::vector<std::string> names{"default"};
+    for (const auto& member : devices.members) {
+        if (member.key != "comment") names.push_back(member.key);
+    }
+    const auto check = [&](const Node& group, const std::string& path) {
+        const Node* device = group.find("device");
+        if (!device || std::find(names.begin(), names.end(), device->text) != names.end()) return;
+        const std::string near = nearest(device->text, names);
+        refuse(*device, path + ".device",
+               "\"" + device->text + "\" is not defined in cluster.devices" +
+                   (near.empty() ? " (defined: " + one_of(names, "and") + ")" : "; did you mean \"" + near + "\"?"));
+    };
+    check(workers, "workers");
+    if (const Node* groups = workers.find("groups")) {
+        for (std::size_t i = 0; i < groups->items.size(); ++i) {
+            check(groups->items[i], "workers.groups[" + std::to_string(i) + "]");
+        }
+    }
+    for (const auto& [name, where, device] : devices.members) {
+        if (name == "comment") continue;
+        const bool power = device.find("p") || device.find("b0");
+        if (power && !device.find("c")) refuse(device, "cluster.devices." + name, "p and b0 need c, the seconds at b0");
+        const Node* a = device.find("a");
+        const Node* b = device.find("b");
+        if ((a || b) && (a ? a->number : 0) + (b ? b->number : 0) <= 0) {
+            refuse(device, "cluster.devices." + name, "a + b * batch must be above 0");
+        }
+    }
+}
+
+void check_protocol(Node& root) {
+    Node& protocol = *root.find("protocol");
+    if (protocol.at("name").text != "n-softsync") return;
+    if (!protocol.find("gradients_per_update")) fill(protocol, "n", Node::of(std::int64_t{1}));
+    const Node* n = protocol.find("n");
+    const std::int64_t lambda = worker_count(root);
+    if (n && n->whole() > lambda) {
+        refuse(*n, "protocol.n",
+               "expected at most the number of workers, " + std::to_string(lambda) + ", found " +
+                   std::to_string(n->whole()) + ": floor(lambda / n) gradients an update would be none");
+    }
+}
+
+void complete_stop(Node& root) {
+    Node& stop = *root.find("stop");
+    const bool limit = stop.find("epochs") || stop.find("updates") || stop.find("gradients") || stop.find("seconds");
+    const Node* target = stop.find("target");
+    if (!limit && target) {
+        refuse(*target, "stop.target", "may never be reached: add a limit (epochs, updates, gradients or seconds)");
+    }
+    if (!limit) fill(stop, "epochs", Node::of(std::int64_t{1}));
+    if (!target) return;
+    const Node& metric = target->at("metric");
+    if (timing_only(root)) refuse(*target, "stop.target", "a timing-only run has no " + metric.text);
+    const bool is_analytic = analytic(root.at("model"));
+    if (is_analytic != among(metric.text, {"gradient_norm", "suboptimality"}) && metric.text != "train_loss") {
+        refuse(metric, "stop.target.metric",
+               "model \"" + root.at("model").at("name").text + "\" has no " + metric.text +
+                   (is_analytic ? "; it has gradient_norm, suboptimality and train_loss" : ""));
+    }
+    if (metric.text.starts_with("valid_") && root.at("data").at("validation").number <= 0) {
+        refuse(metric, "stop.target.metric",
+               metric.text + " needs validation samples: set data.validation, such as 0.1");
+    }
+}
+
+void complete_evaluate(Node& root) {
+    Node& evaluate = *root.find("evaluate");
+    const Node* every = evaluate.find("every_epochs");
+    const Node* at_end = evaluate.find("at_end");
+    if (timing_only(root)) {
+        const std::string why = "a timing-only run has no weights to evaluate";
+        if (every) refuse(*every, "evaluate.every_epochs", why);
+        if (at_end && at_end->boolean) refuse(*at_end, "evaluate.at_end", why);
+        fill(evaluate, "at_end", Node::of(false));
+        return;
+    }
+    if (root.at("stop").find("target")) fill(evaluate, "every_epochs", Node::of(std::int64_t{1}));
+    fill(evaluate, "at_end", Node::of(true));
+}
+
+void check_rest(const Node& root) {
+    const Node& schedule = root.at("optimizer").at("schedule");
+    for (std::size_t i = 1; i < schedule.items.size(); ++i) {
+        const Node& epoch = schedule.items[i].at("epoch");
+        if (epoch.number >= schedule.items[i - 1].at("epoch").number) continue;
+        refuse(epoch, "optimizer.schedule[" + std::to_string(i) + "].epoch", "expected epochs in ascending order");
+    }
+    const Node& threads = root.at("execution").at("threads_per_worker");
+    if (threads.whole() != 1)
+        refuse(threads, "execution.threads_per_worker", "more than one thread a gradient is not yet built");
+    const Node& cluster = root.at("cluster");
+    for (const char* key : {"hosts", "server_host"}) {
+        const Node* value = cluster.find(key);
+        if (!value || cluster.find("platform")) continue;
+        refuse(*value, std::string("cluster.") + key,
+               "names hosts of a platform file, but cluster.platform is not given");
+    }
+}
+
+}  // namespace
+
+bool timing_only(const Node& root) {
+    const Node* model = root.find("model");
+    return !model || model->at("gradients").text == "none";
+}
+
+std::int64_t worker_count(const Node& root) {
+    const Node& workers = root.at("workers");
+    if (const Node* count = workers.find("count")) return count->whole();
+    std::int64_t total = 0;
+    if (const Node* groups = workers.find("groups")) {
+        for (const auto& group : groups->items) total += group.at("count").whole();
+    }
+    return total;
+}
+
+void prepare_sections(Node& root, const std::string& default_name) {
+    fill(root, "name", Node::of(default_name));
+    fill(root, "cluster", Node::object());
+    Node& cluster = *root.find("cluster");
+    if (!cluster.is(Kind::object) || cluster.find("platform")) return;
+    fill(cluster, "network", Node::object());
+    Node& network = *cluster.find("network");
+    if (network.is(Kind::object)) fill(network, "star", Node::object());
+}
+
+void complete(Node& root, std::vector<std::string>& notes) {
+    for (const char* key : {"init", "data", "timing"}) fill(*root.find("seeds"), key, root.at("seed"));
+    complete_model(root);
+    complete_data(root);
+    complete_workers(root, notes);
+    check_devices(root);
+    check_protocol(root);
+    complete_stop(root);
+    complete_evaluate(root);
+    check_rest(root);
+}
+
+}  // namespace rubato::cli

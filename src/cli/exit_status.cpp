@@ -1,0 +1,37 @@
+#include "cli/exit_status.hpp"
+
+#include "cli/error.hpp"
+#include "cli/expression.hpp"
+#include "cli/log.hpp"
+#include "learn/error.hpp"
+#include "sim/network.hpp"
+#include "trace/recorder.hpp"
+
+#include <new>
+
+namespace rubato::cli {
+
+int guarded(const std::function<int()>& command) {
+    try {
+        return command();
+    } catch (const InputError& e) {
+        error(e.what());
+    } catch (const ExpressionError& e) {
+        error(e.what());
+    } catch (const learn::InputError& e) {
+        error(e.what());
+    } catch (const sim::PlatformError& e) {
+        error(e.what());
+    } catch (const trace::OutputError& e) {
+        error(e.what());
+    } catch (const std::bad_alloc&) {
+        error("internal error: out of memory");
+        return exit_internal;
+    } catch (const std::exception& e) {
+        error(std::string("internal error: ") + e.what());
+        return exit_internal;
+    }
+    return exit_wrong_input;
+}
+
+}  // namespace rubato::cli

@@ -1,0 +1,56 @@
+#include "cli/guarantees.hpp"
+
+#include <fmt/format.h>
+
+namespace rubato::cli {
+namespace {
+
+std::string epoch_sentence(const Scenario& scenario, bool barrier) {
+    switch (scenario.data.sampling) {
+        case Sampling::shared_epoch: return "each sample is used exactly once an epoch; the last slice is cut to fit";
+        case Sampling::strided:
+            return barrier ? "each sample is used exactly once an epoch"
+                           : "with uneven workers an epoch is not an exact pass: the server counts accepted samples";
+        case Sampling::random:
+            return "samples are drawn with replacement: an epoch is N samples, some twice, some never";
+        case Sampling::sharded:
+            return "each worker passes over its own part; an epoch is N accepted samples, whoever sent them";
+    }
+    return "";
+}
+
+std::string order_sentence(const Scenario& scenario, bool barrier) {
+    switch (scenario.data.sampling) {
+        case Sampling::shared_epoch:
+            return barrier
+                       ? "rounds are dealt in worker order: who gets which slice is the same in every run and backend"
+                       : "who gets which slice depends on the order of events, and is recorded";
+        case Sampling::strided:
+        case Sampling::random:
+        case Sampling::sharded: return "a worker's k-th batch is the same in every run and backend";
+    }
+    return "";
+}
+
+}  // namespace
+
+std::vector<std::string> guarantees(const Scenario& scenario) {
+    const bool barrier = scenario.protocol.name == "hardsync";
+    const int lambda = scenario.lambda();
+    std::vector<std::string> sentences{epoch_sentence(scenario, barrier), order_sentence(scenario, barrier)};
+    if (barrier) {
+        sentences.emplace_back("staleness is 0; a round never spans two epochs");
+        sentences.emplace_back("gradients are summed in slice order: the same weights, bit for bit, on every backend");
+    } else {
+        const int count = scenario.protocol.name == "async" ? 1 : gradients_per_update(scenario.protocol, lambda);
+        sentences.push_back(
+            fmt::format("staleness has no bound; its mean is near (lambda - 1) / {} = {:.4g} where the server "
+                        "is lightly loaded",
+                        count, static_cast<double>(lambda - 1) / count));
+        sentences.push_back(lambda == 1 ? "one worker: the same weights, bit for bit, as sequential SGD"
+                                        : "simulated runs repeat bit for bit; real runs follow the order of arrival");
+    }
+    return sentences;
+}
+
+}  // namespace rubato::cli

@@ -1,0 +1,52 @@
+#include "cli/load.hpp"
+
+#include "cli/build_scenario.hpp"
+#include "cli/complete.hpp"
+#include "cli/layers.hpp"
+#include "cli/schema.hpp"
+
+#include <cstdio>
+#include <filesystem>
+
+namespace rubato::cli {
+
+Loaded read_scenario(const std::string& path, const std::vector<std::string>& sets) {
+    Loaded loaded;
+    loaded.tree = read_layers(path, sets, loaded.notes);
+    prepare_sections(loaded.tree, std::filesystem::path(path).stem().string());
+    check_and_fill(loaded.tree);
+    complete(loaded.tree, loaded.notes);
+    put_in_order(loaded.tree);
+    loaded.scenario = build_scenario(loaded.tree);
+    loaded.resolved_json = to_json(loaded.tree);
+    return loaded;
+}
+
+void require_files(const Loaded& loaded) {
+    const auto check = [&](const char* section, const char* key, bool folder) {
+        const Node* object = loaded.tree.find(section);
+        const Node* node = object ? object->find(key) : nullptr;
+        if (!node) return;
+        std::error_code error;
+        const bool there = folder ? std::filesystem::is_directory(node->text, error)
+                                  : std::filesystem::is_regular_file(node->text, error);
+        if (there) return;
+        throw InputError(node->where, std::string(section) + "." + key,
+                         std::string("there is no ") + (folder ? "folder " : "file ") + node->text);
+    };
+    check("cluster", "platform", false);
+    check("data", "path", true);
+}
+
+std::string hash8(const Loaded& loaded, const std::string& salt) {
+    // FNV-1a, 64 bits, folded.
+    std::uint64_t hash = 14695981039346656037ull;
+    for (const char c : to_json(loaded.tree, false) + salt) {
+        hash = (hash ^ static_cast<unsigned char>(c)) * 1099511628211ull;
+    }
+    char text[9];
+    std::snprintf(text, sizeof text, "%08x", static_cast<unsigned>(hash ^ (hash >> 32)));
+    return text;
+}
+
+}  // namespace rubato::cli

@@ -1,0 +1,76 @@
+#include "exec/post_office.hpp"
+
+namespace rubato::exec {
+
+// The channel of weights has two slots: a worker computes on one model while the next one lands.
+std::int32_t PostOffice::channel_index(const Channel3& key) {
+    const auto [it, fresh] = index_.emplace(key, static_cast<std::int32_t>(channels_.size()));
+    if (fresh) {
+        channels_.emplace_back();
+        channels_.back().slots = key.channel == Channel::weights ? 2 : 1;
+    }
+    return it->second;
+}
+
+void PostOffice::send(RoleId from, const Send& send, Time now) {
+    std::lock_guard lock(mutex_);
+    if (send.payload.buffer == no_buffer) {
+        ++control_messages_;
+        deliver_(send.to, Delivered{from, send.channel, send.message, {}, now, now});
+        deliver_(from, Taken{send.id, now});
+        return;
+    }
+    ++messages_;
+    buffers_.retain(send.payload.buffer);
+    const auto channel = channel_index({from, send.to, send.channel});
+    channels_[static_cast<std::size_t>(channel)].queue.push_back({from, send, now});
+    pump(channel, now);
+}
+
+void PostOffice::pump(std::int32_t channel, Time now) {
+    auto& state = channels_[static_cast<std::size_t>(channel)];
+    while (state.slots > 0 && !state.queue.empty()) {
+        const Waiting it = state.queue.front();
+        state.queue.pop_front();
+        --state.slots;
+        const Slice payload{buffers_.share(it.send.payload.buffer, channel), it.send.payload.first,
+                            it.send.payload.count};
+        deliver_(it.send.to, Delivered{it.from, it.send.channel, it.send.message, payload, it.sent_ns, now});
+        deliver_(it.from, Taken{it.send.id, now});
+        buffers_.release(it.send.payload.buffer);
+    }
+}
+
+void PostOffice::release(BufferId buffer, Time now) {
+    std::lock_guard lock(mutex_);
+    const auto channel = buffers_.release(buffer);
+    if (channel < 0) return;
+    ++channels_[static_cast<std::size_t>(channel)].slots;
+    pump(channel, now);
+}
+
+void PostOffice::retain(BufferId buffer) {
+    locked([&](auto& pool) { pool.retain(buffer); });
+}
+
+BufferId PostOffice::allocate() {
+    return locked([](auto& pool) { return pool.allocate(); });
+}
+
+BufferId PostOffice::share(BufferId buffer) {
+    return locked([&](auto& pool) { return pool.share(buffer, -1); });
+}
+
+std::span<float> PostOffice::data(BufferId buffer) {
+    return locked([&](auto& pool) { return pool.data(buffer); });
+}
+
+BufferId PostOffice::writable(BufferId weights) {
+    return locked([&](auto& pool) { return pool.sole(weights) ? weights : pool.allocate(); });
+}
+
+std::int64_t PostOffice::outstanding() {
+    return locked([](auto& pool) { return pool.outstanding(); });
+}
+
+}  // namespace rubato::exec

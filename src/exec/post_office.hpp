@@ -1,0 +1,69 @@
+// Messages and buffers between roles of one process. A payload is not copied: receiver and sender share the storage,
+// which nobody changes while more than one of them holds it.
+#pragma once
+
+#include "core/action.hpp"
+#include "learn/buffers.hpp"
+
+#include <deque>
+#include <functional>
+#include <map>
+#include <mutex>
+#include <tuple>
+
+namespace rubato::exec {
+
+/// Thread-safe. `deliver(role, event)` puts an event into a role's mailbox; it is called with the office locked and
+/// must not call back.
+class PostOffice {
+public:
+    PostOffice(std::int64_t elements, std::function<void(RoleId, const Event&)> deliver)
+        : buffers_(elements), deliver_(std::move(deliver)) {}
+
+    void send(RoleId from, const Send& send, Time now);
+    void release(BufferId buffer, Time now);
+    void retain(BufferId buffer);
+    BufferId allocate();
+    BufferId share(BufferId buffer);
+    std::span<float> data(BufferId buffer);
+    /// Where an update may write: the same buffer if nobody else holds it, otherwise a new one.
+    BufferId writable(BufferId weights);
+    std::int64_t outstanding();
+
+    /// Runs `body(pool)` with the office locked.
+    template <class Body>
+    auto locked(Body&& body) {
+        std::lock_guard lock(mutex_);
+        return body(buffers_);
+    }
+
+    std::int64_t messages() const { return messages_; }
+    std::int64_t control_messages() const { return control_messages_; }
+
+private:
+    struct Waiting {
+        RoleId from = 0;
+        Send send;
+        Time sent_ns = 0;
+    };
+    struct Channel3 {
+        RoleId from = 0, to = 0;
+        Channel channel = Channel::control;
+        auto operator<=>(const Channel3&) const = default;
+    };
+    struct State {
+        std::int32_t slots = 1;
+        std::deque<Waiting> queue;
+    };
+    void pump(std::int32_t channel, Time now);
+    std::int32_t channel_index(const Channel3& key);
+
+    std::mutex mutex_;
+    learn::BufferPool buffers_;
+    std::function<void(RoleId, const Event&)> deliver_;
+    std::map<Channel3, std::int32_t> index_;
+    std::deque<State> channels_;
+    std::int64_t messages_ = 0, control_messages_ = 0;
+};
+
+}  // namespace rubato::exec

@@ -1,0 +1,93 @@
+#include "learn/optimizer.hpp"
+
+#include <algorithm>
+#include <cassert>
+#include <cstring>
+
+namespace rubato::learn {
+namespace {
+
+// Weights, velocity and direction of one block (48 KiB) stay in the first or second level cache from step to step.
+constexpr std::size_t block = 4096;
+
+// The pointers of these loops never overlap, and no element depends on another: the compiler vectorizes them, and
+// without contraction (meson.build) each element has the same bits however the loop is cut.
+
+void scale(float* __restrict out, const float* __restrict in, float factor, std::size_t n) {
+    for (std::size_t i = 0; i < n; i++) out[i] = factor * in[i];
+}
+
+void add_scaled(float* __restrict out, const float* __restrict in, float factor, std::size_t n) {
+    for (std::size_t i = 0; i < n; i++) out[i] += factor * in[i];
+}
+
+void descend(float* __restrict w, const float* __restrict d, float rate, float decay, std::size_t n) {
+    if (decay == 0) {
+        for (std::size_t i = 0; i < n; i++) w[i] -= rate * d[i];
+    } else {
+        for (std::size_t i = 0; i < n; i++) w[i] -= rate * (d[i] + decay * w[i]);
+    }
+}
+
+void descend_momentum(float* __restrict w, float* __restrict v, const float* __restrict d, float mu, float rate,
+                      float decay, std::size_t n) {
+    for (std::size_t i = 0; i < n; i++) {
+        const float slope = decay == 0 ? d[i] : d[i] + decay * w[i];
+        v[i] = mu * v[i] - rate * slope;
+        w[i] += v[i];
+    }
+}
+
+/// The direction of one step for elements [first, first + n): a gradient itself where it may be used as it is.
+const float* direction(const StepInput& step, std::size_t first, std::size_t n, float* buffer) {
+    if (step.summands.empty()) {
+        std::fill_n(buffer, n, 0.0f);
+        return buffer;
+    }
+    const Summand& head = step.summands.front();
+    if (step.summands.size() == 1 && head.factor == 1) return head.gradient + first;
+    scale(buffer, head.gradient + first, head.factor, n);
+    for (const Summand& part : step.summands.subspan(1)) add_scaled(buffer, part.gradient + first, part.factor, n);
+    return buffer;
+}
+
+}  // namespace
+
+void fold(std::span<float> accumulator, std::span<const float> gradient, float factor) {
+    assert(accumulator.size() == gradient.size());
+    add_scaled(accumulator.data(), gradient.data(), factor, accumulator.size());
+}
+
+void fold_first(std::span<float> accumulator, std::span<const float> gradient, float factor) {
+    assert(accumulator.size() == gradient.size());
+    scale(accumulator.data(), gradient.data(), factor, accumulator.size());
+}
+
+Optimizer::Optimizer(const OptimizerSpec& spec, std::int64_t parameters)
+    : momentum_(spec.name == "momentum"),
+      mu_(static_cast<float>(spec.momentum)),
+      decay_(static_cast<float>(spec.weight_decay)) {
+    if (momentum_) velocity_.assign(static_cast<std::size_t>(parameters), 0.0f);
+}
+
+void Optimizer::apply(std::span<const float> from, std::span<float> to, std::span<const StepInput> steps) {
+    assert(from.size() == to.size());
+    assert(!momentum_ || velocity_.size() == to.size());
+    float buffer[block];
+    for (std::size_t first = 0; first < to.size(); first += block) {
+        const std::size_t n = std::min(block, to.size() - first);
+        float* w = to.data() + first;
+        if (from.data() != to.data()) std::memcpy(w, from.data() + first, n * sizeof(float));
+        for (const StepInput& step : steps) {
+            const float* d = direction(step, first, n, buffer);
+            const float rate = static_cast<float>(step.learning_rate);
+            if (momentum_) {
+                descend_momentum(w, velocity_.data() + first, d, mu_, rate, decay_, n);
+            } else {
+                descend(w, d, rate, decay_, n);
+            }
+        }
+    }
+}
+
+}  // namespace rubato::learn

@@ -1,0 +1,26 @@
+// Names of the enumerations that events, actions and rows carry, in the order of their values.
+#pragma once
+
+#include "core/rows.hpp"
+
+#include <array>
+#include <string_view>
+
+namespace rubato::trace {
+
+template <class Enum>
+inline constexpr int enum_names = 0;
+
+template <>
+inline constexpr std::array<std::string_view, 3> enum_names<Channel>{"control", "gradient", "weights"};
+
+template <>
+inline constexpr std::array enum_names<Outcome>{name(Outcome::applied), name(Outcome::dropped),
+                                                name(Outcome::cancelled), name(Outcome::leftover)};
+
+template <>
+inline constexpr std::array enum_names<Status>{
+    name(Status::finished),  name(Status::diverged),    name(Status::deadlock), name(Status::stalled),
+    name(Status::peer_lost), name(Status::interrupted), name(Status::disk_full)};
+
+}  // namespace rubato::trace

@@ -1,0 +1,30 @@
+// Writes events.log.
+#pragma once
+
+#include "core/action.hpp"
+#include "trace/line_file.hpp"
+#include "trace/log_format.hpp"
+
+#include <string>
+
+namespace rubato::trace {
+
+/// Throws OutputError where the file cannot be written. Not safe for threads.
+class EventLogWriter {
+public:
+    EventLogWriter(const std::string& path, const LogHeader& header);
+
+    void step(Time now, RoleId role, const Event& event, const Actions& actions);
+    void flush() { file_.flush(); }
+    /// Writes the last line and closes; without it the log reads as that of a killed run.
+    void finish();
+
+private:
+    void write(std::string_view kind, std::string_view body);
+
+    LineFile file_;
+    ChecksumChain chain_;
+    std::int64_t lines_ = 0;
+};
+
+}  // namespace rubato::trace

@@ -1,0 +1,105 @@
+#include "trace/figures.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <string_view>
+
+namespace rubato::trace {
+namespace {
+
+std::optional<double> metric(const EvalRow& row, std::string_view name) {
+    if (name == "train_loss") return row.train_loss;
+    std::optional<double> value;
+    Metrics::each(row.metrics, [&](std::string_view field, const std::optional<double>& figure) {
+        if (field == name) value = figure;
+    });
+    return value;
+}
+
+void keep_last(std::optional<double>& kept, const std::optional<double>& value) {
+    if (value) kept = value;
+}
+
+}  // namespace
+
+Figures::Figures(const Scenario& scenario, std::int64_t samples_per_epoch)
+    : workers(static_cast<std::size_t>(std::max(0, scenario.lambda()))),
+      stop_(scenario.stop),
+      samples_per_epoch_(samples_per_epoch) {}
+
+void Figures::add(const Actions& actions) {
+    for (const GradientRow& row : actions.gradients) add(row);
+    for (const UpdateRow& row : actions.updates) {
+        ++updates;
+        last_update_ns = std::max(last_update_ns, row.time_ns);
+        steady.add(row);
+    }
+    for (const EvalRow& row : actions.evals) add(row);
+    for (const WorkerRow& row : actions.workers)
+        if (row.worker >= 0 && static_cast<std::size_t>(row.worker) < workers.size())
+            workers[static_cast<std::size_t>(row.worker)].times = row;
+}
+
+void Figures::add(const GradientRow& row) {
+    ++outcomes.of(row.outcome);
+    const bool applied = row.outcome == Outcome::applied;
+    if (applied) staleness.add(row.staleness());
+    if (applied || (row.outcome == Outcome::leftover && row.apply_version >= 0)) samples += row.samples;
+    if (row.worker < 0 || static_cast<std::size_t>(row.worker) >= workers.size()) return;
+    PerWorker& worker = workers[static_cast<std::size_t>(row.worker)];
+    ++worker.outcomes.of(row.outcome);
+    if (applied) worker.staleness.add(row.staleness());
+}
+
+void Figures::add(const EvalRow& row) {
+    keep_last(train_loss, row.train_loss);
+    keep_last(metrics.valid_loss, row.metrics.valid_loss);
+    keep_last(metrics.valid_error, row.metrics.valid_error);
+    keep_last(metrics.test_loss, row.metrics.test_loss);
+    keep_last(metrics.test_error, row.metrics.test_error);
+    keep_last(metrics.gradient_norm, row.metrics.gradient_norm);
+    keep_last(metrics.suboptimality, row.metrics.suboptimality);
+    const auto& error = row.metrics.valid_error;
+    if (error && std::isfinite(*error) && (!best_valid_error || *error < *best_valid_error)) best_valid_error = error;
+    if (target || !stop_.target) return;
+    const auto value = metric(row, stop_.target->metric);
+    if (value && *value <= stop_.target->at_most) target = TargetReached{row.time_ns, row.version, row.samples};
+}
+
+double Figures::epochs() const {
+    return samples_per_epoch_ > 0 ? static_cast<double>(samples) / static_cast<double>(samples_per_epoch_) : 0;
+}
+
+Figures::WorkerTimes Figures::worker_times() const {
+    WorkerTimes sum;
+    for (const PerWorker& worker : workers) {
+        if (!worker.times) continue;
+        const WorkerRow& row = *worker.times;
+        sum.compute_ns += row.compute_ns;
+        sum.exposed_ns += row.push_queued_ns + row.push_moving_ns + row.pull_request_ns + row.pull_moving_ns;
+        sum.exposed_ns += row.apply_wait_ns;
+        sum.wait_ns += row.policy_wait_ns;
+    }
+    return sum;
+}
+
+Progress Figures::progress(Time now_ns) const {
+    Progress out;
+    out.now_ns = now_ns;
+    out.samples = samples;
+    out.gradients = outcomes.applied;
+    out.updates = updates;
+    out.epochs = epochs();
+    if (metrics.valid_error) out.last_valid_error = *metrics.valid_error;
+    out.mean_staleness = staleness.mean().value_or(0);
+    const auto towards = [&](double done, double whole) {
+        if (whole > 0) out.fraction = std::max(out.fraction, std::min(1.0, done / whole));
+    };
+    if (stop_.epochs) towards(out.epochs, *stop_.epochs);
+    if (stop_.updates) towards(static_cast<double>(updates), static_cast<double>(*stop_.updates));
+    if (stop_.gradients) towards(static_cast<double>(out.gradients), static_cast<double>(*stop_.gradients));
+    if (stop_.seconds) towards(static_cast<double>(now_ns) / 1e9, *stop_.seconds);
+    return out;
+}
+
+}  // namespace rubato::trace

@@ -1,0 +1,69 @@
+// What the rows of a run add up to. Every figure is exact, whatever rows the tables keep.
+#pragma once
+
+#include "core/action.hpp"
+#include "core/scenario.hpp"
+#include "trace/histogram.hpp"
+#include "trace/recorder.hpp"
+#include "trace/steady.hpp"
+#include "trace/tables.hpp"
+
+#include <optional>
+#include <vector>
+
+namespace rubato::trace {
+
+/// When the target of the scenario was reached.
+struct TargetReached {
+    Time time_ns = 0;
+    std::int64_t updates = 0;
+    std::int64_t samples = 0;
+};
+
+/// Sums over the rows that came. Not safe for threads.
+class Figures {
+public:
+    /// samples_per_epoch: training samples of one epoch, the N of epochs = samples / N; 0 where it is not known.
+    Figures(const Scenario& scenario, std::int64_t samples_per_epoch);
+
+    void add(const Actions& actions);
+    Progress progress(Time now_ns) const;
+
+    /// Sums over the workers that came to their end.
+    struct WorkerTimes {
+        Time compute_ns = 0;
+        Time exposed_ns = 0;  ///< communication that was not hidden, queueing at the server included
+        Time wait_ns = 0;     ///< held back by the policy
+    };
+    struct PerWorker {
+        Outcomes outcomes;
+        Histogram staleness{256};
+        std::optional<WorkerRow> times;
+    };
+
+    Outcomes outcomes;
+    Histogram staleness;  ///< of applied gradients
+    SteadyWindow steady;
+    std::vector<PerWorker> workers;
+    std::int64_t updates = 0;
+    Time last_update_ns = 0;
+    /// Accepted by the server: those of applied gradients, and of left-over ones that name the version that they were
+    /// accepted for.
+    std::int64_t samples = 0;
+    std::optional<double> train_loss;  ///< the last that was measured; so are the metrics
+    Metrics metrics;
+    std::optional<double> best_valid_error;
+    std::optional<TargetReached> target;
+
+    double epochs() const;
+    WorkerTimes worker_times() const;
+
+private:
+    void add(const GradientRow& row);
+    void add(const EvalRow& row);
+
+    StopSpec stop_;
+    std::int64_t samples_per_epoch_;
+};
+
+}  // namespace rubato::trace

@@ -1,0 +1,58 @@
+// A text file that is written in whole lines.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <string_view>
+
+namespace rubato::trace {
+
+/// Buffers whole lines and hands them to the kernel in one write(2), at most 64 KiB at a time unless one line is
+/// longer: whenever the process is killed, at most the last line of the file is broken. After an error the file takes
+/// nothing any more, so that a run that ends because the disk is full can still be summed up.
+///
+/// Every member but the destructor throws OutputError (one line: file and reason) where the file cannot be written.
+class LineFile {
+public:
+    /// reserve() gives room for one line of so many characters.
+    static constexpr std::size_t line_chars_max = 1024;
+
+    /// Creates or empties the file at `path`; `header`, if any, is its first line.
+    explicit LineFile(std::string path, std::string_view header = {});
+    /// Writes what is buffered; errors are lost, so call close().
+    ~LineFile();
+    LineFile(const LineFile&) = delete;
+    LineFile& operator=(const LineFile&) = delete;
+
+    /// Room for one line; the caller writes there and passes the end, behind the newline, to commit().
+    char* reserve() {
+        if (capacity - used_ < line_chars_max) flush();
+        return buffer_.get() + used_;
+    }
+    void commit(const char* end) { used_ = static_cast<std::size_t>(end - buffer_.get()); }
+    /// A line of any length, without its newline.
+    void append(std::string_view line);
+    void flush();
+    /// Flushes and closes; the second call does nothing.
+    void close();
+
+private:
+    static constexpr std::size_t capacity = 64 * 1024;
+
+    void write_whole(std::string_view text);
+
+    std::string path_;
+    int descriptor_ = -1;
+    std::size_t used_ = 0;
+    std::unique_ptr<char[]> buffer_;
+};
+
+/// Creates the directory and its parents. Throws OutputError.
+void make_directory(const std::string& path);
+
+/// Writes the file under another name and renames it: whoever looks sees nothing, the old text or the whole new one.
+/// Throws OutputError.
+void write_file_by_rename(const std::string& path, std::string_view text);
+
+}  // namespace rubato::trace

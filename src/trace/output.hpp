@@ -1,0 +1,40 @@
+// The files of a run directory.
+#pragma once
+
+#include "trace/event_log_writer.hpp"
+#include "trace/figures.hpp"
+#include "trace/line_file.hpp"
+#include "trace/recorder.hpp"
+
+#include <optional>
+#include <string>
+
+namespace rubato::trace {
+
+/// Every member but the destructor throws OutputError (one line). Not safe for threads.
+class Output {
+public:
+    /// Creates the directory, removes what an earlier run left there and begins the files that the scenario asks for.
+    Output(const Scenario& scenario, const RecorderOptions& options);
+
+    void write(Time now, RoleId role, const Event& event, const Actions& actions);
+    void write(const Span& span);
+    bool logs_events() const { return log_.has_value(); }
+    void flush();
+    /// Closes the files above and writes workers.csv and servers.csv.
+    void finish(const Figures& figures, const DriverReport& report, const std::vector<Place>& places);
+    /// The very last file.
+    void write_summary(const std::string& text);
+
+private:
+    /// A run with --force must not leave a mixture of two: what this one writes late or not at all goes first.
+    void remove_leftovers(const TraceSpec& trace) const;
+    std::string path(const char* name) const { return directory_ + "/" + name; }
+
+    std::string directory_;
+    std::int64_t every_;
+    std::optional<LineFile> gradients_, updates_, evals_, timeline_;
+    std::optional<EventLogWriter> log_;
+};
+
+}  // namespace rubato::trace

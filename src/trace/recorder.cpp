@@ -1,0 +1,128 @@
+#include "trace/recorder.hpp"
+
+#include "trace/figures.hpp"
+#include "trace/output.hpp"
+#include "trace/summary.hpp"
+
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <exception>
+#include <mutex>
+#include <thread>
+#include <utility>
+
+namespace rubato::trace {
+namespace {
+
+/// Twice as often as promised, so that a busy machine still keeps the promise of one second.
+constexpr auto flush_interval = std::chrono::milliseconds(500);
+
+}  // namespace
+
+struct Recorder::Impl {
+    Scenario scenario;
+    RecorderOptions options;
+    bool timeline = false;
+    bool logs_events = false;
+
+    std::mutex mutex;  ///< of all below, the atomics apart
+    Figures figures;
+    std::optional<Output> output;
+    std::exception_ptr error;  ///< met by the flusher, for the next caller
+    std::atomic<bool> has_error = false;
+    std::atomic<Time> now_ns = 0;
+    std::condition_variable_any wake;
+    std::jthread flusher;  ///< last, so that it ends before what it uses
+
+    Impl(const Scenario& the_scenario, RecorderOptions the_options)
+        : scenario(the_scenario), options(std::move(the_options)), figures(scenario, options.samples) {
+        if (options.directory.empty()) return;
+        output.emplace(scenario, options);
+        timeline = scenario.trace.timeline;
+        logs_events = output->logs_events();
+        // Rows may stay away for long (a gradient of ten seconds), so those that came cannot wait for the next one.
+        flusher = std::jthread([this](const std::stop_token& stop) { flush_now_and_then(stop); });
+    }
+
+    void flush_now_and_then(const std::stop_token& stop) {
+        std::unique_lock lock(mutex);
+        while (!wake.wait_for(lock, stop, flush_interval, [&] { return stop.stop_requested(); })) {
+            if (stop.stop_requested()) return;
+            try {
+                output->flush();
+            } catch (const OutputError&) {
+                error = std::current_exception();
+                has_error = true;
+            }
+        }
+    }
+
+    /// With the mutex held.
+    void rethrow() {
+        if (!has_error.exchange(false)) return;
+        std::rethrow_exception(std::exchange(error, nullptr));
+    }
+
+    void step(Time now, RoleId role, const Event& event, const Actions& actions) {
+        if (now > now_ns.load(std::memory_order_relaxed)) now_ns.store(now, std::memory_order_relaxed);
+        const bool rows = !actions.gradients.empty() || !actions.updates.empty() || !actions.evals.empty() ||
+                          !actions.workers.empty();
+        // Most steps state nothing; they must not cost a lock.
+        if (!rows && !logs_events && !has_error.load(std::memory_order_relaxed)) return;
+        const std::lock_guard lock(mutex);
+        figures.add(actions);
+        rethrow();
+        if (output) output->write(now, role, event, actions);
+    }
+
+    std::string finish(const DriverReport& report) {
+        flusher = {};
+        const std::lock_guard lock(mutex);
+        if (output) finish_tables(report);
+        std::string text = summary_text(scenario, options, figures, report);
+        if (output) output->write_summary(text);
+        return text;
+    }
+
+    void finish_tables(const DriverReport& report) {
+        try {
+            rethrow();
+            output->finish(figures, report, options.places);
+        } catch (const OutputError&) {
+            // A run that ended because of it still says so in its summary, if that one still fits.
+            if (report.status != Status::disk_full) throw;
+        }
+    }
+};
+
+Recorder::Recorder(const Scenario& scenario, RecorderOptions options)
+    : impl_(std::make_unique<Impl>(scenario, std::move(options))) {}
+
+Recorder::~Recorder() = default;
+
+void Recorder::step(Time now, RoleId role, const Event& event, const Actions& actions) {
+    impl_->step(now, role, event, actions);
+}
+
+void Recorder::span(const Span& span) {
+    if (!impl_->timeline) return;
+    const std::lock_guard lock(impl_->mutex);
+    impl_->rethrow();
+    impl_->output->write(span);
+}
+
+bool Recorder::wants_timeline() const {
+    return impl_->timeline;
+}
+
+Progress Recorder::progress() const {
+    const std::lock_guard lock(impl_->mutex);
+    return impl_->figures.progress(impl_->now_ns.load(std::memory_order_relaxed));
+}
+
+std::string Recorder::finish(const DriverReport& report) {
+    return impl_->finish(report);
+}
+
+}  // namespace rubato::trace

@@ -1,0 +1,47 @@
+// Replay of an event log through fresh roles of any kind; event_log.cpp does it for those of the core.
+#pragma once
+
+#include "trace/event_text.hpp"
+#include "trace/log_reader.hpp"
+#include "trace/replay_result.hpp"
+
+#include <exception>
+#include <iosfwd>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace rubato::trace {
+
+/// "server", "worker 3".
+using RoleName = std::string (*)(RoleId);
+
+/// Feeds the recorded events through `roles` (a step(Role&, Time, const Event&, Actions&) is found by
+/// argument-dependent lookup) and stops at the first difference.
+template <class AnyRole>
+ReplayResult replay_roles(std::istream& log, std::vector<AnyRole> roles, RoleName role_name) {
+    LogReader reader(log, role_name);
+    Actions actions;
+    std::vector<std::string> replayed;
+    while (reader.next_event()) {
+        const RoleId role = reader.role();
+        if (static_cast<std::size_t>(role) >= roles.size()) {
+            reader.differ("the log has a role that the scenario has not");
+            break;
+        }
+        actions.clear();
+        try {
+            step(roles[static_cast<std::size_t>(role)], reader.now(), reader.event(), actions);
+        } catch (const std::exception& error) {
+            reader.differ(std::string("replayed: ") + error.what());
+            break;
+        }
+        replayed.clear();
+        each_line(actions, [&](char kind, std::string text) { replayed.push_back(std::string{kind, ' '} += text); });
+        if (!reader.compare(replayed)) break;
+    }
+    return reader.result();
+}
+
+}  // namespace rubato::trace

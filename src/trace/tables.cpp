@@ -1,0 +1,161 @@
+#include "trace/tables.hpp"
+
+#include "trace/number_text.hpp"
+
+#include <algorithm>
+
+namespace rubato::trace {
+namespace {
+
+/// Cells of one line, each followed by its comma; end() turns the last comma into the newline.
+class Cells {
+public:
+    explicit Cells(char* at) : at_(at) {}
+
+    Cells& operator<<(std::int64_t value) { return close(put(at_, value)); }
+    Cells& operator<<(double value) { return close(put(at_, value)); }
+    Cells& operator<<(std::string_view text) { return close(put(at_, text)); }
+    Cells& operator<<(const std::optional<double>& value) { return close(value ? put(at_, *value) : at_); }
+    /// Empty where the value is negative: it never came to that.
+    Cells& reached(std::int64_t value) { return close(value < 0 ? at_ : put(at_, value)); }
+
+    char* end() {
+        at_[-1] = '\n';
+        return at_;
+    }
+
+private:
+    Cells& close(char* end) {
+        *end = ',';
+        at_ = end + 1;
+        return *this;
+    }
+    char* at_;
+};
+
+/// As RFC 4180 wants it: quoted where a comma, a quote or a line break would be misread.
+std::string quoted(const std::string& text) {
+    if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
+    std::string out = "\"";
+    for (const char c : text) {
+        if (c == '"') out += '"';
+        out += c == '\n' || c == '\r' ? ' ' : c;  // one row, one line
+    }
+    return out + '"';
+}
+
+/// Cells of a row that is not written often.
+class Line {
+public:
+    Line& operator<<(const std::string& text) {
+        text_ += quoted(text);
+        return next();
+    }
+    Line& operator<<(std::int64_t value) {
+        append_number(text_, value);
+        return next();
+    }
+    Line& seconds(Time ns) {
+        append_number(text_, static_cast<double>(ns) / 1e9);
+        return next();
+    }
+    template <class Number>
+    Line& operator<<(const std::optional<Number>& value) {
+        if (value) append_number(text_, *value);
+        return next();
+    }
+    Line& empty(int cells) {
+        text_.append(static_cast<std::size_t>(cells), ',');
+        return *this;
+    }
+    std::string done() {
+        text_.pop_back();
+        return std::move(text_);
+    }
+
+private:
+    Line& next() {
+        text_ += ',';
+        return *this;
+    }
+    std::string text_;
+};
+
+}  // namespace
+
+char* put_row(char* at, const GradientRow& row) {
+    Cells cells(at);
+    cells << row.seq << std::int64_t{row.worker} << row.worker_seq << row.read_version;
+    if (row.apply_version < 0)
+        cells << std::string_view() << std::string_view();
+    else
+        cells << row.apply_version << row.staleness();  // signed, so that a wrong engine shows
+    cells << std::int64_t{row.samples};
+    cells.reached(row.pull_ns).reached(row.begin_ns).reached(row.end_ns).reached(row.push_ns).reached(row.applied_ns);
+    cells << name(row.outcome) << row.scale << row.loss;
+    if (row.batch.count > 0)
+        cells << std::int64_t{row.batch.epoch} << row.batch.first;
+    else
+        cells << std::string_view() << std::string_view();
+    return cells.end();
+}
+
+char* put_row(char* at, const UpdateRow& row) {
+    Cells cells(at);
+    cells << row.time_ns << row.version << std::int64_t{row.shard} << std::int64_t{row.contributors}
+          << row.mean_staleness << row.samples << row.epoch << row.learning_rate << row.effective_learning_rate;
+    return cells.end();
+}
+
+char* put_row(char* at, const EvalRow& row) {
+    Cells cells(at);
+    cells << row.time_ns << row.version << row.epoch << row.samples << row.train_loss << row.metrics.valid_loss
+          << row.metrics.valid_error << row.metrics.test_loss << row.metrics.test_error << row.metrics.gradient_norm
+          << row.metrics.suboptimality;
+    return cells.end();
+}
+
+char* put_row(char* at, const Span& span) {
+    Cells cells(at);
+    cells << std::int64_t{span.role} << std::string_view(span.kind) << span.begin_ns << span.end_ns;
+    cells.reached(span.peer) << span.bytes;
+    return cells.end();
+}
+
+std::int64_t& Outcomes::of(Outcome outcome) {
+    switch (outcome) {
+        case Outcome::applied: return applied;
+        case Outcome::dropped: return dropped;
+        case Outcome::cancelled: return cancelled;
+        case Outcome::leftover: break;
+    }
+    return leftover;
+}
+
+std::string worker_line(WorkerId worker, const Place& place, const Outcomes& outcomes,
+                        std::optional<double> staleness_mean, std::optional<std::int64_t> staleness_p99,
+                        const std::optional<WorkerRow>& times) {
+    Line line;
+    line << std::int64_t{worker} << place.device << place.host;
+    line << (times ? std::optional(times->gradients) : std::nullopt);
+    line << outcomes.applied << outcomes.dropped << outcomes.cancelled << outcomes.leftover;
+    line << staleness_mean << staleness_p99;
+    if (!times) return line.empty(11).done();
+    line.seconds(times->compute_ns).seconds(times->push_queued_ns).seconds(times->push_moving_ns);
+    line.seconds(times->pull_request_ns).seconds(times->pull_moving_ns);
+    line.seconds(times->policy_wait_ns).seconds(times->apply_wait_ns);
+    line.seconds(0);  // no worker evaluates yet
+    line.seconds(times->idle_ns);
+    return (line << times->inquiries << times->pulls).done();
+}
+
+std::string server_line(const ServerRow& row, const Place& place, Time run_ns) {
+    const Time busy_ns = row.push_ns + row.update_ns + row.pull_ns + row.evaluate_ns;
+    Line line;
+    line << std::int64_t{row.role} << place.host << row.pushes << row.updates << row.replies;
+    line.seconds(row.push_ns).seconds(row.update_ns).seconds(row.pull_ns).seconds(row.evaluate_ns);
+    line.seconds(std::max<Time>(0, run_ns - busy_ns));
+    return (line << row.bytes_in << row.bytes_out).done();
+}
+
+}  // namespace rubato::trace

@@ -1,0 +1,134 @@
+// Text fixtures of the engine: prose, a command, `----`, what happens. RUBATO_REWRITE=1 writes what happens into the
+// files and reports the test as skipped. Each one ends with `rest`, which lets all computations end and proves that the
+// cluster then comes to rest with every buffer released.
+#include "support/toy_cluster.hpp"
+
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <sstream>
+
+using namespace rubato;
+using namespace rubato::test;
+
+namespace {
+
+using Arguments = std::map<std::string, std::string>;
+
+Scenario scenario_of(const Arguments& arguments) {
+    Scenario scenario;
+    scenario.evaluate.at_end = false;
+    scenario.optimizer.learning_rate = 1;
+    scenario.workers.batch_size = 10;
+    for (const auto& [key, value] : arguments) {
+        if (key == "policy")
+            scenario.protocol.name = value;
+        else if (key == "workers")
+            scenario.workers.groups = {{std::stoi(value), "default", 0}};
+        else if (key == "n")
+            scenario.protocol.n = std::stoi(value);
+        else if (key == "batch")
+            scenario.workers.batch_size = std::stoi(value);
+        else if (key == "epochs")
+            scenario.stop.epochs = std::stod(value);
+        else if (key == "updates")
+            scenario.stop.updates = std::stoi(value);
+        else if (key == "gradients")
+            scenario.stop.gradients = std::stoi(value);
+        else if (key == "seconds")
+            scenario.stop.seconds = std::stod(value);
+        else if (key == "target")
+            scenario.stop.target = Target{"valid_error", std::stod(value)};
+        else if (key == "evaluate")
+            scenario.evaluate.every_epochs = std::stod(value);
+        else if (key == "rule")
+            scenario.optimizer.staleness_rule.kind = value == "inverse-n" ? StalenessRule::Kind::inverse_n
+                                                     : value == "inverse-staleness"
+                                                         ? StalenessRule::Kind::inverse_staleness
+                                                         : throw std::runtime_error("unknown rule " + value);
+        else if (key != "samples")
+            throw std::runtime_error("unknown key " + key);
+    }
+    return scenario;
+}
+
+std::string perform(std::unique_ptr<ToyCluster>& cluster, const std::string& line) {
+    std::istringstream words(line);
+    std::string command, word;
+    words >> command;
+    Arguments arguments;
+    while (words >> word) arguments[word.substr(0, word.find('='))] = word.substr(word.find('=') + 1);
+    if (command == "cluster") {
+        cluster = std::make_unique<ToyCluster>(scenario_of(arguments), std::stoll(arguments["samples"]));
+        return cluster->settle();
+    }
+    if (command == "compute") {
+        cluster->compute(std::stoi(arguments.at("worker")),
+                         arguments.count("loss") ? std::stod(arguments["loss"]) : 1.0);
+        return cluster->settle();
+    }
+    if (command == "timer") {
+        cluster->fire_timer();
+        return cluster->settle();
+    }
+    if (command == "waiting") return cluster->waiting(std::stoi(arguments.at("role"))) + "\n";
+    if (command == "rest") {
+        std::string story;
+        for (int round = 0; round < 1000 && !cluster->finished(); ++round)
+            for (WorkerId worker = 0; worker < 64; ++worker)
+                if (cluster->computing(worker)) cluster->compute(worker, 1), story += cluster->settle();
+        if (!cluster->finished()) return story + "it does not come to rest\n";
+        return story + fmt::format("at rest, {} references left\n", cluster->references());
+    }
+    throw std::runtime_error("unknown command: " + line);
+}
+
+/// Returns what the file should say.
+std::string run_fixture(const std::string& text, const std::string& file) {
+    std::istringstream in(text);
+    std::string line, out;
+    std::unique_ptr<ToyCluster> cluster;
+    for (int number = 1; std::getline(in, line); ++number) {
+        out += line + "\n";
+        if (line.empty() || line[0] == '#') continue;
+        std::string separator;
+        if (!std::getline(in, separator) || separator != "----")
+            throw std::runtime_error(fmt::format("{}:{}: expected ---- after a command", file, number + 1));
+        ++number;
+        try {
+            out += "----\n" + perform(cluster, line);
+        } catch (const std::exception& error) {
+            throw std::runtime_error(fmt::format("{}:{}: {}", file, number - 1, error.what()));
+        }
+        while (std::getline(in, line) && !line.empty()) ++number;
+        ++number;
+        out += "\n";
+    }
+    return out;
+}
+
+}  // namespace
+
+TEST_CASE("fixtures") {
+    const bool rewrite = std::getenv("RUBATO_REWRITE") != nullptr;
+    int files = 0;
+    for (const auto& entry : std::filesystem::directory_iterator(RUBATO_FIXTURES)) {
+        std::ifstream in(entry.path());
+        std::stringstream content;
+        content << in.rdbuf();
+        const auto name = entry.path().filename().string();
+        CAPTURE(name);
+        const auto story = run_fixture(content.str(), name);
+        if (rewrite)
+            std::ofstream(entry.path()) << story;
+        else
+            CHECK(story == content.str());
+        CHECK(story.find("at rest, 0 references left") != std::string::npos);
+        ++files;
+    }
+    CHECK(files >= 8);
+    if (rewrite) std::exit(77);
+}

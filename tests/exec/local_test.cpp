@@ -1,0 +1,143 @@
+// The local backend: the same roles as in simulation, as threads in real time.
+#include "exec/local.hpp"
+#include "support/simulate.hpp"
+#include "support/temporary_directory.hpp"
+#include "trace/event_log.hpp"
+
+#include <doctest/doctest.h>
+#include <fstream>
+#include <sstream>
+#include <thread>
+
+using namespace rubato;
+using namespace rubato::test;
+
+namespace {
+
+Scenario small_training(const std::string& protocol, int lambda, int batch_size) {
+    Scenario scenario = timing_scenario(protocol, lambda, batch_size);
+    scenario.model.gradients = true;
+    scenario.model.name = "mlp";
+    scenario.model.hidden = {8};
+    scenario.data.dataset = "synthetic";
+    scenario.data.samples = 203;
+    scenario.data.test_samples = 40;
+    scenario.data.shape = {4, 4, 1};
+    scenario.data.classes = 3;
+    scenario.data.validation = 0.1;
+    scenario.optimizer.learning_rate = 0.05;
+    scenario.stop.epochs = 3;
+    scenario.evaluate.every_epochs = 1;
+    scenario.trace.events = true;
+    return scenario;
+}
+
+struct LocalResult {
+    trace::DriverReport report;
+    std::string log;
+};
+
+LocalResult run_here(const Scenario& scenario, const learn::Task& task,
+                     const std::atomic<bool>* interrupted = nullptr) {
+    TemporaryDirectory directory;
+    trace::RecorderOptions options;
+    options.directory = (directory.path() / "run").string();
+    options.scenario_json = "{}";
+    options.command = "test";
+    options.samples = task.samples();
+    options.parameters = task.parameters();
+    options.places = exec::local_places(scenario);
+    trace::Recorder recorder(scenario, options);
+    exec::RunInput input;
+    input.scenario = &scenario;
+    input.task = &task;
+    input.samples = task.samples();
+    input.parameters = task.parameters();
+    input.recorder = &recorder;
+    input.interrupted = interrupted;
+    LocalResult result;
+    result.report = exec::run_local(input);
+    recorder.finish(result.report);
+    std::ifstream in(directory.path() / "run" / "events.log");
+    std::stringstream content;
+    content << in.rdbuf();
+    result.log = content.str();
+    return result;
+}
+
+trace::ReplayResult replay_text(const std::string& log, const Scenario& scenario, const learn::Task& task) {
+    std::istringstream in(log);
+    return trace::replay(in, make_roles(scenario, task.samples(), task.parameters()));
+}
+
+}  // namespace
+
+TEST_CASE("local: hardsync ends with the weights of the simulated run, bit for bit") {
+    for (const int lambda : {1, 2, 4, 5})
+        for (const int batch_size : {7, 32, 300}) {
+            const auto scenario = small_training("hardsync", lambda, batch_size);
+            const auto task = learn::make_task(scenario);
+            const auto simulated = simulate(scenario, task->samples(), {}, task.get());
+            const auto local = run_here(scenario, *task);
+            CAPTURE(lambda);
+            CAPTURE(batch_size);
+            REQUIRE(local.report.status == Status::finished);
+            CHECK(local.report.weights_hash == simulated.report.weights_hash);
+        }
+}
+
+TEST_CASE("local: a recorded run of every policy replays action by action, and an altered line is named") {
+    for (const char* protocol : {"hardsync", "n-softsync", "async"}) {
+        auto scenario = small_training(protocol, 3, 16);
+        scenario.protocol.n = 2;
+        const auto task = learn::make_task(scenario);
+        const auto local = run_here(scenario, *task);
+        CAPTURE(protocol);
+        const auto same = replay_text(local.log, scenario, *task);
+        CHECK_MESSAGE(same.same, same.difference);
+        CHECK(same.steps > 50);
+        const auto at = local.log.find("gradient-ready");
+        REQUIRE(at != std::string::npos);
+        auto altered = local.log;
+        altered[altered.find("id=", at) + 3] ^= 1;
+        const auto differs = replay_text(altered, scenario, *task);
+        CHECK_FALSE(differs.same);
+        CHECK(differs.difference.find("worker") != std::string::npos);
+        CHECK(differs.difference.find("gradient-ready") != std::string::npos);
+        CHECK(differs.difference.find("line") != std::string::npos);
+    }
+}
+
+TEST_CASE("local: every stop criterion ends the run") {
+    auto scenario = small_training("async", 3, 16);
+    const auto task = learn::make_task(scenario);
+    scenario.stop = {};
+    SUBCASE("updates") {
+        scenario.stop.updates = 7;
+    }
+    SUBCASE("gradients") {
+        scenario.stop.gradients = 5;
+    }
+    SUBCASE("seconds") {
+        scenario.stop.seconds = 0.05;
+    }
+    SUBCASE("target") {
+        scenario.stop.epochs = 50;
+        scenario.stop.target = Target{"valid_error", 1.0};
+    }
+    CHECK(run_here(scenario, *task).report.status == Status::finished);
+}
+
+TEST_CASE("local: an interrupted run says so") {
+    auto scenario = small_training("async", 2, 16);
+    scenario.stop.epochs = 1e6;
+    scenario.evaluate.every_epochs.reset();
+    const auto task = learn::make_task(scenario);
+    std::atomic<bool> interrupted{false};
+    std::thread later([&] {
+        std::this_thread::sleep_for(std::chrono::milliseconds(100));
+        interrupted = true;
+    });
+    CHECK(run_here(scenario, *task, &interrupted).report.status == Status::interrupted);
+    later.join();
+}

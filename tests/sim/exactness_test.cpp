@@ -1,0 +1,186 @@
+// Simulated training held against plain loops that a reader can check: bit for bit where the protocol fixes the order
+// of the sums.
+#include "learn/apply.hpp"
+#include "learn/pool.hpp"
+#include "support/simulate.hpp"
+
+#include <doctest/doctest.h>
+#include <cstring>
+
+using namespace rubato;
+using namespace rubato::test;
+
+namespace {
+
+/// A small task on synthetic images: softmax or mlp.
+Scenario learning_scenario(const std::string& protocol, int lambda, int batch_size, const std::string& model = "mlp") {
+    Scenario scenario = timing_scenario(protocol, lambda, batch_size, 0.3);
+    scenario.model.gradients = true;
+    scenario.model.name = model;
+    scenario.model.hidden = {7};
+    scenario.data.dataset = "synthetic";
+    scenario.data.samples = 121;
+    scenario.data.test_samples = 20;
+    scenario.data.shape = {4, 4, 1};
+    scenario.data.classes = 3;
+    scenario.optimizer.name = "momentum";
+    scenario.optimizer.momentum = 0.9;
+    scenario.optimizer.learning_rate = 0.05;
+    scenario.optimizer.weight_decay = 1e-4;
+    scenario.optimizer.schedule = {{1, 0.5}};
+    scenario.stop.epochs = 2;
+    scenario.pool_threads = 2;
+    return scenario;
+}
+
+std::uint64_t simulated_hash(const Scenario& scenario, const learn::Task& task, Ledger* ledger = nullptr) {
+    const auto run = simulate(scenario, task.samples(), {}, &task);
+    REQUIRE(run.report.status == Status::finished);
+    if (ledger) *ledger = run.ledger;
+    return *run.report.weights_hash;
+}
+
+struct Loop {
+    const learn::Task& task;
+    Scenario scenario;
+    std::vector<float> weights = std::vector<float>(static_cast<std::size_t>(task.parameters()));
+    learn::Optimizer optimizer{scenario.optimizer, task.parameters()};
+    std::unique_ptr<learn::Workspace> workspace = task.workspace();
+    std::int64_t samples = 0;
+
+    /// One update from these slices of one epoch, weighted by their samples, added in the order given.
+    void update(const std::vector<std::pair<WorkerId, Batch>>& slices) {
+        std::vector<std::vector<float>> gradients;
+        std::int64_t total = 0;
+        for (const auto& [worker, batch] : slices) {
+            gradients.emplace_back(weights.size());
+            task.gradient(weights, worker, 0, batch, gradients.back(), *workspace);
+            total += batch.count;
+        }
+        std::vector<learn::Summand> summands;
+        for (std::size_t i = 0; i < slices.size(); ++i)
+            summands.push_back({gradients[i].data(), static_cast<float>(static_cast<double>(slices[i].second.count) /
+                                                                        static_cast<double>(total))});
+        double rate = scenario.optimizer.learning_rate;
+        if (samples >= task.samples()) rate *= 0.5;
+        const learn::StepInput step{summands, rate};
+        optimizer.apply(weights, weights, {&step, 1});
+        samples += total;
+    }
+    /// Sequential SGD, or hardsync with lambda workers, over two epochs in slices of batch_size.
+    std::uint64_t train(int lambda, int batch_size) {
+        task.initialize(weights);
+        for (int epoch = 0; epoch < 2; ++epoch)
+            for (std::int64_t first = 0; first < task.samples();) {
+                std::vector<std::pair<WorkerId, Batch>> round;
+                for (int worker = 0; worker < lambda && first < task.samples(); ++worker) {
+                    const auto count = std::min<std::int64_t>(batch_size, task.samples() - first);
+                    round.push_back({worker, {epoch, static_cast<std::int32_t>(count), first}});
+                    first += count;
+                }
+                update(round);
+            }
+        return learn::weights_hash(weights);
+    }
+};
+
+}  // namespace
+
+TEST_CASE("one worker: every policy gives bitwise the weights of sequential SGD") {
+    for (const char* model : {"softmax", "mlp"})
+        for (const char* protocol : {"hardsync", "n-softsync", "async"})
+            for (const int batch_size : {1, 10, 121, 500}) {
+                const auto scenario = learning_scenario(protocol, 1, batch_size, model);
+                const auto task = learn::make_task(scenario);
+                CAPTURE(protocol);
+                CAPTURE(batch_size);
+                CHECK(simulated_hash(scenario, *task) == Loop{*task, scenario}.train(1, batch_size));
+            }
+}
+
+TEST_CASE("hardsync gives bitwise the weights of a sequential loop over the same slices, uneven rounds included") {
+    for (const int lambda : {2, 3, 4, 7})
+        for (const int batch_size : {5, 10, 16, 60, 200}) {
+            const auto scenario = learning_scenario("hardsync", lambda, batch_size);
+            const auto task = learn::make_task(scenario);
+            CAPTURE(lambda);
+            CAPTURE(batch_size);
+            CHECK(simulated_hash(scenario, *task) == Loop{*task, scenario}.train(lambda, batch_size));
+        }
+}
+
+TEST_CASE("hardsync is within 1e-5 relative of one batch of batch_size * lambda") {
+    const auto scenario = learning_scenario("hardsync", 4, 8);
+    const auto task = learn::make_task(scenario);
+    Loop workers{*task, scenario}, one{*task, scenario};
+    workers.train(4, 8);
+    one.train(1, 32);
+    double distance = 0, norm = 0;
+    for (std::size_t i = 0; i < one.weights.size(); ++i) {
+        distance += std::pow(workers.weights[i] - one.weights[i], 2);
+        norm += std::pow(one.weights[i], 2);
+    }
+    CHECK(std::sqrt(distance / norm) < 1e-5);
+    CHECK(simulated_hash(scenario, *task) == learn::weights_hash(workers.weights));
+}
+
+TEST_CASE("n-softsync with n = lambda is async, row for row and bit for bit") {
+    auto soft = learning_scenario("n-softsync", 5, 8);
+    soft.protocol.n = 5;
+    const auto task = learn::make_task(soft);
+    const auto async = learning_scenario("async", 5, 8);
+    Ledger a, b;
+    CHECK(simulated_hash(soft, *task, &a) == simulated_hash(async, *task, &b));
+    CHECK(a.gradients == b.gradients);
+    CHECK(a.updates == b.updates);
+}
+
+TEST_CASE("the result does not depend on the number of pool threads") {
+    for (const char* protocol : {"hardsync", "n-softsync", "async"}) {
+        auto scenario = learning_scenario(protocol, 6, 8);
+        scenario.protocol.n = 2;
+        const auto task = learn::make_task(scenario);
+        Ledger one, four;
+        scenario.pool_threads = 1;
+        const auto hash = simulated_hash(scenario, *task, &one);
+        scenario.pool_threads = 4;
+        CHECK(hash == simulated_hash(scenario, *task, &four));
+        CHECK(one.gradients == four.gradients);
+    }
+}
+
+TEST_CASE("runs that differ only in the staleness rule have the same schedule, row for row") {
+    std::vector<Ledger> ledgers;
+    std::vector<std::uint64_t> hashes;
+    for (const auto kind :
+         {StalenessRule::Kind::none, StalenessRule::Kind::inverse_n, StalenessRule::Kind::inverse_mean_staleness,
+          StalenessRule::Kind::inverse_staleness, StalenessRule::Kind::polynomial, StalenessRule::Kind::sqrt_batch}) {
+        auto scenario = learning_scenario("n-softsync", 6, 8);
+        scenario.protocol.n = 3;
+        scenario.optimizer.staleness_rule.kind = kind;
+        const auto task = learn::make_task(scenario);
+        ledgers.emplace_back();
+        hashes.push_back(simulated_hash(scenario, *task, &ledgers.back()));
+        for (auto& row : ledgers.back().gradients) row.scale = row.loss = 0;
+    }
+    for (const auto& ledger : ledgers) CHECK(ledger.gradients == ledgers[0].gradients);
+    for (std::size_t i = 1; i < hashes.size(); ++i) CHECK(hashes[i] != hashes[0]);
+}
+
+TEST_CASE("the pushed weight of each gradient reaches the model exactly once: every element of every gradient is 1") {
+    for (const char* protocol : {"hardsync", "n-softsync", "async"}) {
+        auto scenario = learning_scenario(protocol, 6, 8, "constant");
+        scenario.protocol.n = 3;
+        scenario.model.dimension = 5;
+        scenario.optimizer = {};
+        scenario.optimizer.learning_rate = 1;
+        scenario.stop = {};
+        scenario.stop.gradients = 480;
+        const auto task = learn::make_task(scenario);
+        Ledger ledger;
+        const auto hash = simulated_hash(scenario, *task, &ledger);
+        const std::vector<float> expected(5, -static_cast<float>(ledger.updates.size()));
+        CAPTURE(protocol);
+        CHECK(hash == learn::weights_hash(expected));
+    }
+}

@@ -1,0 +1,167 @@
+// Small objects that watch a run and complain of the first thing that is wrong.
+#pragma once
+
+#include "core/role.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <set>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+namespace rubato::test {
+
+/// Everything that a run said, in order.
+struct Ledger {
+    std::vector<GradientRow> gradients;
+    std::vector<UpdateRow> updates;
+    std::vector<EvalRow> evals;
+    std::vector<WorkerRow> workers;
+
+    void add(const Actions& actions) {
+        gradients.insert(gradients.end(), actions.gradients.begin(), actions.gradients.end());
+        updates.insert(updates.end(), actions.updates.begin(), actions.updates.end());
+        evals.insert(evals.end(), actions.evals.begin(), actions.evals.end());
+        workers.insert(workers.end(), actions.workers.begin(), actions.workers.end());
+    }
+    std::int64_t count(Outcome outcome) const {
+        std::int64_t n = 0;
+        for (const auto& row : gradients) n += row.outcome == outcome;
+        return n;
+    }
+};
+
+inline void demand(bool holds, const std::string& what) {
+    if (!holds) throw std::runtime_error(what);
+}
+
+/// Watches each step: clocks do not run backwards, each action completes once, versions that a worker computes on do
+/// not decrease, started gradients are counted.
+class StepChecker {
+public:
+    void see(Time now, RoleId role, const Event& event, const Actions& actions) {
+        demand(now >= now_, "the clock ran backwards");
+        now_ = now;
+        if (const auto* e = std::get_if<Taken>(&event)) complete(role, e->id);
+        if (const auto* e = std::get_if<GradientReady>(&event)) complete(role, e->id);
+        if (const auto* e = std::get_if<Cancelled>(&event)) complete(role, e->id);
+        if (const auto* e = std::get_if<Folded>(&event)) complete(role, e->id);
+        if (const auto* e = std::get_if<Applied>(&event)) complete(role, e->id);
+        if (const auto* e = std::get_if<Evaluated>(&event)) complete(role, e->id);
+        if (const auto* e = std::get_if<TimerFired>(&event)) complete(role, e->id);
+        for (const auto& action : actions.list) {
+            if (const auto* a = std::get_if<Send>(&action)) open(role, a->id);
+            if (const auto* a = std::get_if<Compute>(&action)) {
+                open(role, a->id);
+                ++started;
+                demand(seen_.insert({role, a->worker_seq}).second, "a batch was computed twice");
+                if (a->batch.count <= 0) demand(false, "an empty batch was computed");
+            }
+            if (const auto* a = std::get_if<Fold>(&action)) open(role, a->id);
+            if (const auto* a = std::get_if<Update>(&action)) open(role, a->id);
+            if (const auto* a = std::get_if<Evaluate>(&action)) open(role, a->id);
+            if (const auto* a = std::get_if<SetTimer>(&action)) timers_.insert({role, a->id}), open(role, a->id);
+        }
+    }
+    void at_end() const {
+        for (const auto& id : open_) demand(timers_.count(id) > 0, "an action never completed");
+    }
+    std::int64_t started = 0;
+
+private:
+    using Key = std::pair<RoleId, ActionId>;
+    void open(RoleId role, ActionId id) { demand(open_.insert({role, id}).second, "an action id was used twice"); }
+    void complete(RoleId role, ActionId id) { demand(open_.erase({role, id}) == 1, "a completion of nothing"); }
+    Time now_ = 0;
+    std::set<Key> open_, timers_;
+    std::set<std::pair<RoleId, std::int64_t>> seen_;
+};
+
+/// What must hold of every blocking star run, whatever its policy (docs/protocols.md, "What always holds").
+inline void check_books(const Scenario& scenario, std::int64_t samples, const Ledger& ledger, std::int64_t started) {
+    const auto lambda = scenario.lambda();
+    demand(started == static_cast<std::int64_t>(ledger.gradients.size()), "started " + std::to_string(started) +
+                                                                              " gradients, but there are rows for " +
+                                                                              std::to_string(ledger.gradients.size()));
+    demand(ledger.count(Outcome::dropped) == 0, "no policy here drops gradients");
+
+    std::vector<std::int64_t> next_seq(static_cast<std::size_t>(lambda), 0);
+    std::map<std::pair<WorkerId, std::int64_t>, int> times;
+    std::map<Version, std::vector<const GradientRow*>> by_update;
+    std::int64_t accepted_samples = 0;
+    for (const auto& row : ledger.gradients) {
+        demand(++times[{row.worker, row.worker_seq}] == 1, "a gradient has two rows");
+        if (row.outcome == Outcome::applied) {
+            demand(row.read_version <= row.apply_version, "a gradient was applied before its weights existed");
+            by_update[row.apply_version].push_back(&row);
+            accepted_samples += row.samples;
+        }
+    }
+    for (const auto& row : ledger.gradients)
+        demand(row.worker_seq == 0 || times.count({row.worker, row.worker_seq - 1}) == 1, "a gradient was lost");
+
+    Version version = 0;
+    Time time = 0;
+    for (const auto& update : ledger.updates) {
+        demand(update.version == version + 1, "versions are not consecutive");
+        demand(update.time_ns >= time, "updates are out of order");
+        const auto& parts = by_update[version];
+        demand(static_cast<std::int32_t>(parts.size()) == update.contributors, "contributors do not match the rows");
+        double mean = 0;
+        for (const auto* part : parts) mean += static_cast<double>(part->staleness());
+        mean /= static_cast<double>(parts.size());
+        demand(std::abs(mean - update.mean_staleness) < 1e-9, "the vector clock and the rows disagree on staleness");
+        version = update.version;
+        time = update.time_ns;
+    }
+    demand(by_update.size() == ledger.updates.size(), "rows name updates that were never made");
+
+    if (scenario.stop.epochs && !scenario.stop.updates && !scenario.stop.gradients && !scenario.stop.seconds) {
+        std::int64_t all = 0;
+        for (const auto& row : ledger.gradients) all += row.samples;
+        demand(all == std::llround(*scenario.stop.epochs * static_cast<double>(samples)),
+               "the epochs do not hold their samples");
+    }
+}
+
+/// The conservation law of a blocking star, exactly and by worker: each of the V updates of a run is, for each worker,
+/// either part of the staleness of the gradient that it had under way, or made between its push and its next read.
+/// Summed over the workers and divided by the gradients: mean staleness + mean updates between push and next read (the
+/// one that the push itself fires left out) = (lambda - 1) / c, up to the ends of the run, whose size is known.
+inline void check_conservation(const Scenario& scenario, const Ledger& ledger) {
+    const auto versions = static_cast<std::int64_t>(ledger.updates.size());
+    std::map<WorkerId, std::vector<const GradientRow*>> by_worker;
+    std::map<Version, std::int64_t> last_of_update;  // seq of the gradient that fired it
+    for (const auto& row : ledger.gradients) {
+        if (row.outcome != Outcome::applied) continue;
+        by_worker[row.worker].push_back(&row);
+        auto [it, fresh] = last_of_update.emplace(row.apply_version, row.seq);
+        if (!fresh) it->second = std::max(it->second, row.seq);
+    }
+    std::vector<Time> made{0};
+    for (const auto& update : ledger.updates) made.push_back(update.time_ns);
+    std::int64_t staleness = 0, between = 0, tails = 0;
+    for (const auto& [worker, rows] : by_worker) {
+        std::int64_t total = 0;
+        for (std::size_t k = 0; k < rows.size(); ++k) {
+            const auto& row = *rows[k];
+            demand(row.worker_seq == static_cast<std::int64_t>(k), "a worker's gradients are applied out of order");
+            demand(made[static_cast<std::size_t>(row.read_version)] <= row.begin_ns, "weights from the future");
+            const auto until = k + 1 < rows.size() ? rows[k + 1]->read_version : versions;
+            demand(until >= row.apply_version, "a worker read weights older than those it has contributed to");
+            const bool fired = last_of_update[row.apply_version] == row.seq;
+            const auto later = until - row.apply_version - (fired ? 1 : 0);
+            staleness += row.staleness();
+            (k + 1 < rows.size() ? between : tails) += later;
+            total += row.staleness() + later + (fired ? 1 : 0);
+        }
+        demand(total == versions, "the updates of the run do not add up for a worker");
+    }
+    const auto idle = scenario.lambda() - static_cast<std::int64_t>(by_worker.size());
+    demand(staleness + between + tails + idle * versions == versions * (scenario.lambda() - 1),
+           "the conservation law does not hold");
+}
+
+}  // namespace rubato::test

@@ -1,0 +1,63 @@
+// Runs a scenario under virtual time on the ideal network, watched by the checkers.
+#pragma once
+
+#include "sim/run.hpp"
+#include "support/checkers.hpp"
+#include "support/ideal_network.hpp"
+
+namespace rubato::test {
+
+struct Simulated {
+    trace::DriverReport report;
+    Ledger ledger;
+    std::int64_t started = 0;
+};
+
+struct NetworkShape {
+    double latency_s = 1e-5;
+    double bandwidth = 1e12;
+    double jitter = 0;
+    std::uint64_t seed = 0;
+};
+
+/// A scenario of timing only: lambda workers, 1 ms a sample on a host of its own, lognormal noise.
+inline Scenario timing_scenario(const std::string& protocol, int lambda, int batch_size, double noise_cv = 0.1) {
+    Scenario scenario;
+    scenario.name = "test";
+    scenario.model.gradients = false;
+    scenario.cost.push_bytes = scenario.cost.pull_bytes = 1000;
+    scenario.workers.groups = {{lambda, "default", 0}};
+    scenario.workers.batch_size = batch_size;
+    scenario.protocol.name = protocol;
+    DeviceSpec device;
+    device.kind = DeviceSpec::Kind::affine;
+    device.b = 1e-3;
+    scenario.cluster.devices["default"] = device;
+    scenario.cluster.noise.lognormal_cv = noise_cv;
+    scenario.cluster.network.concurrent_transfers = 0;
+    return scenario;
+}
+
+inline Simulated simulate(const Scenario& scenario, std::int64_t samples, const NetworkShape& shape = {},
+                          const learn::Task* task = nullptr, trace::Recorder* recorder = nullptr) {
+    IdealNetwork network(sim::star_hosts(scenario), shape.latency_s, shape.bandwidth, shape.jitter, shape.seed);
+    const auto placement = sim::place(scenario, network.hosts());
+    Simulated result;
+    StepChecker checker;
+    sim::RunInput input;
+    input.scenario = &scenario;
+    input.task = task;
+    input.samples = samples;
+    input.parameters = task ? task->parameters() : 1;
+    input.recorder = recorder;
+    input.observer = [&](Time now, RoleId role, const Event& event, const Actions& actions) {
+        checker.see(now, role, event, actions);
+        result.ledger.add(actions);
+    };
+    result.report = sim::Run(input, network, placement).go();
+    if (result.report.status != Status::deadlock) checker.at_end();
+    result.started = checker.started;
+    return result;
+}
+
+}  // namespace rubato::test

@@ -1,0 +1,119 @@
+#include "support/toy_cluster.hpp"
+
+#include <fmt/format.h>
+#include <stdexcept>
+
+namespace rubato::test {
+
+namespace {
+
+std::string text(const Batch& batch) {
+    if (batch.count == 0) return "no batch";
+    return fmt::format("samples {}..{} of epoch {}", batch.first, batch.first + batch.count - 1, batch.epoch);
+}
+
+}  // namespace
+
+ToyCluster::ToyCluster(const Scenario& scenario, std::int64_t samples) : roles_(make_roles(scenario, samples, 1)) {
+    for (RoleId role = 0; role < static_cast<RoleId>(roles_.size()); ++role) mail_.push_back({role, Start{allocate()}});
+}
+
+std::string ToyCluster::settle() {
+    while (!mail_.empty()) {
+        const Mail mail = mail_.front();
+        mail_.pop_front();
+        hand(mail);
+    }
+    return std::exchange(story_, "");
+}
+
+void ToyCluster::hand(const Mail& mail) {
+    Actions actions;
+    step(roles_[static_cast<std::size_t>(mail.to)], 0, mail.event, actions);
+    for (const auto& row : actions.updates) {
+        std::string who;
+        for (const auto& gradient : actions.gradients)
+            if (gradient.outcome == Outcome::applied)
+                who += fmt::format(" {}.{}", gradient.worker, gradient.worker_seq);
+        tell(fmt::format("update {}: gradients{}, mean staleness {}, rate {}", row.version, who, row.mean_staleness,
+                         row.effective_learning_rate));
+    }
+    for (const auto& row : actions.gradients)
+        if (row.outcome != Outcome::applied)
+            tell(fmt::format("gradient {}.{} is {}", row.worker, row.worker_seq, name(row.outcome)));
+    for (const auto& action : actions.list) act(mail.to, action, actions);
+}
+
+void ToyCluster::act(RoleId role, const Action& action, const Actions& actions) {
+    const auto own = [&](Event event) { mail_.push_back({role, event}); };
+    if (const auto* it = std::get_if<Send>(&action)) return send(role, *it);
+    if (const auto* it = std::get_if<Compute>(&action)) {
+        tell(fmt::format("worker {} computes on {}", role - 1, text(it->batch)));
+        computing_[role] = *it;
+    } else if (const auto* cancel = std::get_if<Cancel>(&action)) {
+        computing_.erase(role);
+        own(Cancelled{cancel->target, 0});
+    } else if (const auto* fold = std::get_if<Fold>(&action)) {
+        tell(fmt::format("server adds a gradient, weight {}", fold->factor));
+        own(Folded{fold->id, fold->accumulator == no_buffer ? allocate() : fold->accumulator});
+    } else if (const auto* update = std::get_if<Update>(&action)) {
+        std::string weights;
+        for (const auto& part : actions.parts) weights += fmt::format(" {:.4g}", part.factor);
+        tell(fmt::format("server updates version {}, weights{}", update->from, weights));
+        own(Applied{update->id, update->weights});
+    } else if (const auto* evaluate = std::get_if<Evaluate>(&action)) {
+        tell(fmt::format("evaluate version {}", evaluate->version));
+        Metrics metrics;
+        metrics.valid_error = 1.0 / static_cast<double>(1 + evaluate->version);
+        own(Evaluated{evaluate->id, metrics});
+    } else if (const auto* released = std::get_if<Release>(&action)) {
+        release(released->buffer);
+    } else if (const auto* timer = std::get_if<SetTimer>(&action)) {
+        timers_.emplace_back(role, timer->id);
+    } else if (const auto* finish = std::get_if<Finish>(&action)) {
+        ++finished_;
+        if (role == 0) tell(fmt::format("the run has {}", name(finish->status)));
+    }
+}
+
+void ToyCluster::send(RoleId role, const Send& send) {
+    const auto whom = send.to - 1;
+    if (const auto* it = std::get_if<Proceed>(&send.message))
+        tell(fmt::format("server to worker {}: proceed on version {}, {}", whom, it->version, text(it->batch)));
+    if (const auto* it = std::get_if<Weights>(&send.message))
+        tell(fmt::format("server to worker {}: weights of version {}, {}", whom, it->version, text(it->batch)));
+    if (std::holds_alternative<Stop>(send.message)) tell(fmt::format("server to worker {}: stop", whom));
+    if (const auto* it = std::get_if<Push>(&send.message))
+        tell(fmt::format("worker {} pushes gradient {}, computed on version {}", role - 1, it->worker_seq,
+                         it->read_version));
+    if (const auto* it = std::get_if<Inquiry>(&send.message))
+        tell(fmt::format("worker {} asks for anything newer than version {}", role - 1, it->have));
+    Slice payload = send.payload;
+    if (payload.buffer != no_buffer) payload.buffer = allocate();
+    mail_.push_back({send.to, Delivered{role, send.channel, send.message, payload, 0, 0}});
+    mail_.push_back({role, Taken{send.id, 0}});
+}
+
+void ToyCluster::compute(WorkerId worker, double loss) {
+    const auto it = computing_.find(worker + 1);
+    if (it == computing_.end()) throw std::runtime_error(fmt::format("worker {} computes nothing", worker));
+    mail_.push_back({worker + 1, GradientReady{it->second.id, allocate(), 0, 0, loss}});
+    computing_.erase(it);
+}
+
+void ToyCluster::fire_timer() {
+    for (const auto& [role, id] : timers_) mail_.push_back({role, TimerFired{id}});
+    timers_.clear();
+}
+
+void ToyCluster::release(BufferId buffer) {
+    if (--references_.at(buffer) < 0) throw std::logic_error("a buffer was released twice");
+}
+
+std::int64_t ToyCluster::references() const {
+    std::int64_t sum = 0;
+    for (const auto& [buffer, count] : references_) sum += count;
+    return sum;
+}
+
+}  // namespace rubato::test

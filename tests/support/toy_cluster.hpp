@@ -1,0 +1,51 @@
+// A cluster for fixtures: no time, no network, no arithmetic. Messages travel at once, the apply lane takes no time,
+// and a computation ends when the fixture says so. What happens is told one line at a time.
+#pragma once
+
+#include "core/role.hpp"
+
+#include <deque>
+#include <map>
+#include <string>
+#include <vector>
+
+namespace rubato::test {
+
+class ToyCluster {
+public:
+    ToyCluster(const Scenario& scenario, std::int64_t samples);
+
+    /// Runs until nothing moves without a computation's end; returns the story so far and forgets it.
+    std::string settle();
+    /// Ends the computation of a worker with this loss.
+    void compute(WorkerId worker, double loss);
+    void fire_timer();
+    bool computing(WorkerId worker) const { return computing_.count(worker + 1) > 0; }
+    bool finished() const { return finished_ == roles_.size(); }
+    std::string waiting(RoleId role) const { return rubato::waiting(roles_[static_cast<std::size_t>(role)]); }
+    /// References that nobody ended; 0 when all have finished.
+    std::int64_t references() const;
+
+private:
+    struct Mail {
+        RoleId to = 0;
+        Event event;
+    };
+    void hand(const Mail& mail);
+    void act(RoleId role, const Action& action, const Actions& actions);
+    void send(RoleId role, const Send& send);
+    void tell(const std::string& line) { story_ += line + "\n"; }
+    BufferId allocate() { return references_[++buffers_] = 1, buffers_; }
+    void release(BufferId buffer);
+
+    std::vector<Role> roles_;
+    std::deque<Mail> mail_;
+    std::map<RoleId, Compute> computing_;
+    std::map<BufferId, int> references_;
+    BufferId buffers_ = 0;
+    std::vector<std::pair<RoleId, ActionId>> timers_;
+    std::size_t finished_ = 0;
+    std::string story_;
+};
+
+}  // namespace rubato::test

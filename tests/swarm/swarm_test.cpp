@@ -1,0 +1,131 @@
+// The swarm: a seed draws the whole configuration; whatever it draws, the books must balance and the run must end.
+// RUBATO_SWARM_SEED repeats one seed; RUBATO_SWARM_RUNS sets how many are drawn.
+#include "support/oracle.hpp"
+#include "support/simulate.hpp"
+
+#include <doctest/doctest.h>
+#include <cstdlib>
+
+using namespace rubato;
+using namespace rubato::test;
+
+namespace {
+
+struct Draw {
+    Scenario scenario;
+    std::int64_t samples = 1;
+    NetworkShape network;
+};
+
+Draw draw(std::uint64_t seed) {
+    learn::Stream random(seed, 0, learn::Purpose::synthetic, 0);
+    const auto pick = [&](std::uint64_t low, std::uint64_t high) { return low + random.below(high - low + 1); };
+    const char* protocols[] = {"hardsync", "n-softsync", "async"};
+    const Sampling samplings[] = {Sampling::shared_epoch, Sampling::strided, Sampling::random, Sampling::sharded};
+    Draw result;
+    const auto lambda = static_cast<int>(pick(1, 12));
+    auto& scenario = result.scenario;
+    scenario = timing_scenario(protocols[random.below(3)], lambda, static_cast<int>(pick(1, 40)),
+                               random.uniform() < 0.3 ? 0.0 : random.uniform());
+    scenario.protocol.n = static_cast<int>(pick(1, static_cast<std::uint64_t>(lambda)));
+    scenario.seed = scenario.seeds.timing = seed;
+    scenario.data.sampling = samplings[random.below(4)];
+    result.samples = static_cast<std::int64_t>(pick(1, 300));
+    scenario.workers.groups = {{lambda, "default", static_cast<int>(pick(0, 4))}};
+    scenario.cluster.network.concurrent_transfers = static_cast<int>(pick(0, 3));
+    scenario.cost.push_bytes = static_cast<std::int64_t>(pick(1, 1000000));
+    scenario.cost.pull_bytes = static_cast<std::int64_t>(pick(1, 1000000));
+    if (random.uniform() < 0.5) scenario.cluster.server.push_s = random.uniform() * 1e-3;
+    if (random.uniform() < 0.5) scenario.cluster.server.pull_s = random.uniform() * 1e-3;
+    if (random.uniform() < 0.5) scenario.cluster.server.update_s = random.uniform() * 1e-2;
+    switch (random.below(5)) {
+        case 0: scenario.stop.updates = static_cast<std::int64_t>(pick(1, 60)); break;
+        case 1: scenario.stop.gradients = static_cast<std::int64_t>(pick(1, 200)); break;
+        case 2: scenario.stop.seconds = 0.2 * random.uniform(); break;
+        default: scenario.stop.epochs = 0.25 * static_cast<double>(pick(1, 12));
+    }
+    result.network = {random.uniform() * 1e-3, 1e6 + random.uniform() * 1e10, 2 * random.uniform(), seed};
+    return result;
+}
+
+void check(const Draw& it) {
+    const auto run = simulate(it.scenario, it.samples, it.network);
+    demand(run.report.status == Status::finished, "the run did not end: " + run.report.detail);
+    check_books(it.scenario, it.samples, run.ledger, run.started);
+    if (it.scenario.protocol.name != "hardsync") check_conservation(it.scenario, run.ledger);
+    for (const auto& row : run.ledger.gradients)
+        if (it.scenario.protocol.name == "hardsync" && row.outcome == rubato::Outcome::applied)
+            demand(row.staleness() == 0, "hardsync applied a stale gradient");
+    const auto c = gradients_per_update(it.scenario.protocol, it.scenario.lambda());
+    for (const auto& row : run.ledger.updates) {
+        if (it.scenario.protocol.name == "async") demand(row.contributors == 1, "async takes one gradient an update");
+        if (it.scenario.protocol.name == "n-softsync") demand(row.contributors == c, "an update without c gradients");
+    }
+    demand(static_cast<int>(run.ledger.workers.size()) == it.scenario.lambda(), "a worker kept no books");
+    for (const auto& row : run.ledger.workers)
+        demand(row.pulls <= row.inquiries || !row.inquiries, "pulls > inquiries");
+}
+
+}  // namespace
+
+TEST_CASE("swarm: the books balance and the run ends, whatever the seed draws") {
+    const char* one = std::getenv("RUBATO_SWARM_SEED");
+    const char* runs = std::getenv("RUBATO_SWARM_RUNS");
+    const std::uint64_t first = one ? std::strtoull(one, nullptr, 10) : 1;
+    const std::uint64_t count = one ? 1 : runs ? std::strtoull(runs, nullptr, 10) : 2000;
+    for (std::uint64_t seed = first; seed < first + count; ++seed) {
+        INFO("repeat with RUBATO_SWARM_SEED=", seed);
+        REQUIRE_NOTHROW(check(draw(seed)));
+    }
+}
+
+TEST_CASE("swarm: each sample once an epoch under shared-epoch, and under strided and sharded with a barrier") {
+    for (std::uint64_t seed = 1; seed <= 300; ++seed) {
+        auto it = draw(seed);
+        it.scenario.stop = {};
+        it.scenario.stop.epochs = 3;
+        if (it.scenario.data.sampling == Sampling::random) continue;
+        if (it.scenario.data.sampling != Sampling::shared_epoch) it.scenario.protocol.name = "hardsync";
+        CAPTURE(seed);
+        const auto run = simulate(it.scenario, it.samples, it.network);
+        std::map<std::pair<std::int32_t, std::int64_t>, int> times;
+        for (const auto& row : run.ledger.gradients) {
+            std::int64_t base = 0;
+            if (it.scenario.data.sampling == Sampling::sharded)
+                for (int w = 0; w < row.worker; ++w) base += shard_samples(it.samples, it.scenario.lambda(), w);
+            for (std::int64_t i = 0; i < row.batch.count; ++i) ++times[{row.batch.epoch, base + row.batch.first + i}];
+        }
+        CHECK(static_cast<std::int64_t>(times.size()) == 3 * it.samples);
+        for (const auto& [position, count] : times) REQUIRE(count == 1);
+    }
+}
+
+TEST_CASE("the naive oracle agrees row for row where nothing is shared and the server takes no time") {
+    for (std::uint64_t seed = 1; seed <= 60; ++seed) {
+        learn::Stream random(seed, 1, learn::Purpose::synthetic, 0);
+        const int lambda = 1 + static_cast<int>(random.below(20));
+        auto scenario = timing_scenario("n-softsync", lambda, 8, 0.05 + 0.4 * random.uniform());
+        scenario.protocol.n = 1 + static_cast<int>(random.below(static_cast<std::uint64_t>(lambda)));
+        scenario.seeds.timing = seed;
+        scenario.stop.gradients = 600;
+        const NetworkShape shape{1e-4 * random.uniform(), 1e7 + 1e9 * random.uniform(), 0, 0};
+        const auto run = simulate(scenario, 1000, shape);
+
+        OracleInput input;
+        input.lambda = lambda;
+        input.gradients_per_update = gradients_per_update(scenario.protocol, lambda);
+        input.control_s = shape.latency_s;
+        input.push_s = shape.latency_s + static_cast<double>(scenario.cost.push_bytes) / shape.bandwidth;
+        input.pull_s = shape.latency_s + static_cast<double>(scenario.cost.pull_bytes) / shape.bandwidth;
+        input.gradients = 600;
+        input.compute = [&](int worker, std::int64_t seq) {
+            return 8e-3 * sim::noise_factor(scenario, worker + 1, seq);
+        };
+        std::vector<OracleRow> rows;
+        for (const auto& row : run.ledger.gradients)
+            if (row.outcome == rubato::Outcome::applied)
+                rows.push_back({row.worker, row.worker_seq, row.read_version, row.apply_version});
+        CAPTURE(seed);
+        REQUIRE(rows == softsync_oracle(input));
+    }
+}

@@ -157,7 +157,8 @@ class ProgramTest(unittest.TestCase):
             out = f"signal{int(number)}"
             command = [PROGRAM, "run", "timing.json", "--set", "stop.epochs=1000000", "--out", out, "--json"]
             command += ["--set", "trace.gradients=false", "--set", "trace.updates=false"]
-            with subprocess.Popen(command, cwd=self.scratch.name, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as run:
+            pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+            with subprocess.Popen(command, cwd=self.scratch.name, **pipes) as run:
                 until = time.monotonic() + 60
                 while not os.path.exists(self.path(out, "evals.csv")) and time.monotonic() < until:
                     time.sleep(0.02)

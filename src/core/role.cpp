@@ -12,6 +12,10 @@ std::string waiting(const Role& role) {
     return std::visit([](const auto& member) { return member.waiting(); }, role);
 }
 
+std::string describe(const Role& role) {
+    return std::visit([](const auto& member) { return member.describe(); }, role);
+}
+
 std::string role_name(RoleId role) {
     return role == 0 ? "server" : "worker " + std::to_string(role - 1);
 }

@@ -21,6 +21,9 @@ void step(Role& role, Time now, const Event& event, Actions& actions);
 /// For whom and for what the role waits, since when; empty when it is done. Names the culprit of a deadlock or a stall.
 std::string waiting(const Role& role);
 
+/// One line on the state of a role, for people.
+std::string describe(const Role& role);
+
 /// "server", "worker 3".
 std::string role_name(RoleId role);
 

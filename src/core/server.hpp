@@ -37,6 +37,7 @@ public:
 
     void step(Time now, const Event& event, Actions& actions);
     std::string waiting() const;
+    std::string describe() const;
     bool finished() const { return finished_; }
     bool operator==(const Server&) const = default;
 

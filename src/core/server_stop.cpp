@@ -135,4 +135,11 @@ void Server::try_finish(Time now, Actions& actions) {
     actions.list.emplace_back(finish_);
 }
 
+std::string Server::describe() const {
+    return "server of " + std::string(name(policy_)) + " at version " + std::to_string(version_) + ": " +
+           std::to_string(accepted_) + " gradients taken in, " + std::to_string(round_.size()) +
+           " wait for an update, " + std::to_string(inbox_.size() - inbox_head_) + " messages wait; " +
+           (finished_ ? "finished" : waiting());
+}
+
 }  // namespace rubato

@@ -174,4 +174,10 @@ std::string Worker::waiting() const {
     return "";
 }
 
+std::string Worker::describe() const {
+    return "worker " + std::to_string(config_.worker) + " at version " + std::to_string(version_) + ": " +
+           std::to_string(begun_) + " gradients begun, " + std::to_string(pushes_) + " pushed; " +
+           (finished() ? "finished" : waiting());
+}
+
 }  // namespace rubato

@@ -25,6 +25,7 @@ public:
 
     void step(Time now, const Event& event, Actions& actions);
     std::string waiting() const;
+    std::string describe() const;
     bool finished() const { return phase_ == Phase::finished; }
     bool operator==(const Worker&) const = default;
 

@@ -1,23 +1,20 @@
 // The network model over SimGrid: no actor; transfers and one timer run in the kernel's own context.
 //
-// Every call into SimGrid's kernel, and every one about activities and timers, is in this file.
+// All use of SimGrid's activities and timers is in this file, and what there is of its kernel's own state in
+// simgrid_engine.cpp.
 #include "sim/network.hpp"
 #include "sim/platform_json.hpp"
+#include "sim/simgrid_engine.hpp"
 #include "sim/simgrid_platform.hpp"
 #include "sim/simgrid_trial.hpp"
 
 #include <simgrid/kernel/Timer.hpp>
 #include <simgrid/s4u.hpp>
 
-#include <array>
 #include <cmath>
-#include <csignal>
 #include <deque>
 #include <exception>
 #include <unordered_map>
-
-/// The kernel's clock. It goes on from one engine to the next, and a run must start from 0 to be repeatable to the bit.
-extern "C++" double rubato_simgrid_clock asm("_ZN7simgrid6kernel10EngineImpl4now_E") __attribute__((weak));
 
 namespace rubato::sim {
 
@@ -27,40 +24,8 @@ namespace s4u = simgrid::s4u;
 using simgrid::kernel::timer::Timer;
 
 bool engine_in_use = false;
+bool profiles_used = false;       ///< by a network of this process
 bool something_went_off = false;  ///< of the current engine: a host or link; checks of routes are skipped before
-
-/// SimGrid installs handlers of its own; SIGINT and the sanitizers' belong to the program.
-class KeepSignals {
-public:
-    KeepSignals() {
-        for (std::size_t i = 0; i < signals.size(); ++i) sigaction(signals[i], nullptr, &saved_[i]);
-    }
-    ~KeepSignals() {
-        for (std::size_t i = 0; i < signals.size(); ++i) sigaction(signals[i], &saved_[i], nullptr);
-    }
-
-private:
-    static constexpr std::array<int, 3> signals{SIGINT, SIGSEGV, SIGBUS};
-    std::array<struct sigaction, 3> saved_{};
-};
-
-/// A new engine at time 0. The one before lives until then, as taking 10,000 hosts down takes 60 ms that the last run
-/// of a process need not spend.
-s4u::Engine& fresh_engine() {
-    static s4u::Engine* engine = nullptr;
-    delete engine;
-    engine = nullptr;
-    // Each engine leaves a callback here that would run on itself when the next one has loaded its platform.
-    s4u::Engine::on_platform_created.disconnect_slots();
-    if (&rubato_simgrid_clock != nullptr) rubato_simgrid_clock = 0;
-    const KeepSignals keep;
-    static std::string name = "rubato", quiet = "--log=root.thresh:critical", leave = "--cfg=debug/clean-atexit:no";
-    static std::array<char*, 4> argv{name.data(), quiet.data(), leave.data(), nullptr};
-    int argc = 3;
-    engine = new s4u::Engine(&argc, argv.data());
-    something_went_off = false;
-    return *engine;
-}
 
 Time to_ns(double seconds) {
     return std::llround(seconds * 1e9);
@@ -120,6 +85,10 @@ private:
 
 SimgridNetwork::SimgridNetwork(const NetworkRequest& request) {
     if (engine_in_use) throw PlatformError("SimGrid simulates one network at a time in a process, and one is open");
+    if (profiles_used)
+        throw PlatformError(
+            "a platform with profiles was simulated in this process, and SimGrid keeps their events; "
+            "start a new process for the next run");
     factors_ = factors_of(request.scenario->cluster.network);
     build(request);
     engine_in_use = true;
@@ -151,9 +120,12 @@ void SimgridNetwork::build(const NetworkRequest& request) {
     } else if (json) {
         star = read_platform_json(cluster.platform);
     } else {
-        warnings_ = try_platform(cluster, fresh_engine);
+        Trial trial = try_platform(cluster);
+        warnings_ = std::move(trial.warnings);
+        profiles_used = trial.profiles;
     }
     engine_ = &fresh_engine();
+    something_went_off = false;
     connect_once();
     configure(cluster.network);
     hosts_ = star.hosts.empty() ? load_xml(*engine_, cluster.platform) : build_star(star);

@@ -1,6 +1,7 @@
 #include "sim/simgrid_trial.hpp"
 
 #include "sim/network.hpp"
+#include "sim/simgrid_engine.hpp"
 #include "sim/simgrid_messages.hpp"
 #include "sim/simgrid_platform.hpp"
 
@@ -94,8 +95,7 @@ void check_routes(const ClusterSpec& cluster, const std::vector<s4u::Host*>& hos
     }
 }
 
-[[noreturn]] void child(const PlatformText& file, const ClusterSpec& cluster, int output,
-                        const std::function<s4u::Engine&()>& fresh_engine) {
+[[noreturn]] void child(const PlatformText& file, const ClusterSpec& cluster, int output) {
     dup2(output, STDOUT_FILENO);
     dup2(output, STDERR_FILENO);
     const struct rlimit no_core { 0, 0 };
@@ -126,6 +126,10 @@ std::string read_all(int descriptor) {
     }
 }
 
+bool has_profiles(const std::string& text) {
+    return text.find("_file=") != std::string::npos || text.find("<trace") != std::string::npos;
+}
+
 PlatformText read_platform(const std::string& path) {
     std::ifstream in(path, std::ios::binary);
     if (!in) throw PlatformError(path + ": cannot open the platform file: " + std::strerror(errno));
@@ -136,21 +140,21 @@ PlatformText read_platform(const std::string& path) {
 
 }  // namespace
 
-std::vector<std::string> try_platform(const ClusterSpec& cluster, const std::function<s4u::Engine&()>& fresh_engine) {
+Trial try_platform(const ClusterSpec& cluster) {
     const PlatformText file = read_platform(cluster.platform);
     int ends[2];
     if (pipe(ends) != 0) throw PlatformError(file.at(0) + "cannot try the platform: " + std::strerror(errno));
     std::fflush(nullptr);  // or the child would write the buffered output again
     const pid_t pid = fork();
     if (pid < 0) throw PlatformError(file.at(0) + "cannot try the platform: " + std::strerror(errno));
-    if (pid == 0) child(file, cluster, ends[1], fresh_engine);
+    if (pid == 0) child(file, cluster, ends[1]);
     close(ends[1]);
     const std::string log = read_all(ends[0]);
     close(ends[0]);
     int status = 0;
     while (waitpid(pid, &status, 0) < 0 && errno == EINTR) continue;
     const int outcome = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-    if (outcome == loaded) return explain_warnings(file, log);
+    if (outcome == loaded) return {explain_warnings(file, log), has_profiles(file.text)};
     const std::string message = log.substr(log.rfind(mark) + 1);
     if (outcome == refused) throw PlatformError(message);
     throw PlatformError(explain_failure(file, outcome == thrown ? message : log));

@@ -3,20 +3,18 @@
 
 #include "core/scenario.hpp"
 
-#include <functional>
 #include <string>
 #include <vector>
 
-namespace simgrid::s4u {
-class Engine;
-}
-
 namespace rubato::sim {
 
-/// Loads cluster.platform in a forked child, with an engine that `fresh_engine` makes there, and checks speeds,
-/// bandwidths and the routes between the server's host and the others. Returns the warnings, one line each.
-/// Throws PlatformError: file, line where known, what was expected.
-std::vector<std::string> try_platform(const ClusterSpec& cluster,
-                                      const std::function<simgrid::s4u::Engine&()>& fresh_engine);
+struct Trial {
+    std::vector<std::string> warnings;  ///< one line each
+    bool profiles = false;              ///< the platform changes with time: SimGrid keeps its events for good
+};
+
+/// Loads cluster.platform in a forked child and checks speeds, bandwidths and the routes between the server's host and
+/// the others. Throws PlatformError: file, line where known, what was expected.
+Trial try_platform(const ClusterSpec& cluster);
 
 }  // namespace rubato::sim

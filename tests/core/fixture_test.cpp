@@ -3,10 +3,10 @@
 // cluster then comes to rest with every buffer released.
 #include "support/toy_cluster.hpp"
 
-#include <cstdlib>
 #include <doctest/doctest.h>
-#include <filesystem>
 #include <fmt/format.h>
+#include <cstdlib>
+#include <filesystem>
 #include <fstream>
 #include <memory>
 #include <sstream>

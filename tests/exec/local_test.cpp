@@ -37,7 +37,8 @@ struct LocalResult {
     std::string log;
 };
 
-LocalResult run_here(const Scenario& scenario, const learn::Task& task, const std::atomic<bool>* interrupted = nullptr) {
+LocalResult run_here(const Scenario& scenario, const learn::Task& task,
+                     const std::atomic<bool>* interrupted = nullptr) {
     TemporaryDirectory directory;
     trace::RecorderOptions options;
     options.directory = (directory.path() / "run").string();
@@ -111,9 +112,15 @@ TEST_CASE("local: every stop criterion ends the run") {
     auto scenario = small_training("async", 3, 16);
     const auto task = learn::make_task(scenario);
     scenario.stop = {};
-    SUBCASE("updates") { scenario.stop.updates = 7; }
-    SUBCASE("gradients") { scenario.stop.gradients = 5; }
-    SUBCASE("seconds") { scenario.stop.seconds = 0.05; }
+    SUBCASE("updates") {
+        scenario.stop.updates = 7;
+    }
+    SUBCASE("gradients") {
+        scenario.stop.gradients = 5;
+    }
+    SUBCASE("seconds") {
+        scenario.stop.seconds = 0.05;
+    }
     SUBCASE("target") {
         scenario.stop.epochs = 50;
         scenario.stop.target = Target{"valid_error", 1.0};

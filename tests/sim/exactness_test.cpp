@@ -1,11 +1,11 @@
-// Simulated training held against plain loops that a reader can check: bit for bit where the protocol fixes the order of
-// the sums.
+// Simulated training held against plain loops that a reader can check: bit for bit where the protocol fixes the order
+// of the sums.
 #include "learn/apply.hpp"
 #include "learn/pool.hpp"
 #include "support/simulate.hpp"
 
-#include <cstring>
 #include <doctest/doctest.h>
+#include <cstring>
 
 using namespace rubato;
 using namespace rubato::test;
@@ -152,9 +152,9 @@ TEST_CASE("the result does not depend on the number of pool threads") {
 TEST_CASE("runs that differ only in the staleness rule have the same schedule, row for row") {
     std::vector<Ledger> ledgers;
     std::vector<std::uint64_t> hashes;
-    for (const auto kind : {StalenessRule::Kind::none, StalenessRule::Kind::inverse_n,
-                            StalenessRule::Kind::inverse_mean_staleness, StalenessRule::Kind::inverse_staleness,
-                            StalenessRule::Kind::polynomial, StalenessRule::Kind::sqrt_batch}) {
+    for (const auto kind :
+         {StalenessRule::Kind::none, StalenessRule::Kind::inverse_n, StalenessRule::Kind::inverse_mean_staleness,
+          StalenessRule::Kind::inverse_staleness, StalenessRule::Kind::polynomial, StalenessRule::Kind::sqrt_batch}) {
         auto scenario = learning_scenario("n-softsync", 6, 8);
         scenario.protocol.n = 3;
         scenario.optimizer.staleness_rule.kind = kind;

@@ -1,5 +1,9 @@
 #include "sim/network_fixture.hpp"
 
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 
@@ -31,6 +35,32 @@ Scenario scenario_on(const std::string& platform, const std::string& model) {
     return scenario;
 }
 
+std::string in_child(const std::function<std::string()>& call) {
+    int ends[2];
+    if (pipe(ends) != 0) throw std::runtime_error("no pipe");
+    std::fflush(nullptr);
+    const pid_t pid = fork();
+    if (pid == 0) {
+        std::string result;
+        try {
+            result = call();
+        } catch (const std::exception& error) {
+            result = std::string("threw ") + error.what();
+        }
+        const auto written = write(ends[1], result.data(), result.size());
+        _exit(written == static_cast<ssize_t>(result.size()) ? 0 : 1);
+    }
+    close(ends[1]);
+    std::string text;
+    char part[4096];
+    for (ssize_t size = 0; (size = read(ends[0], part, sizeof part)) > 0;)
+        text.append(part, static_cast<std::size_t>(size));
+    close(ends[0]);
+    int status = 0;
+    waitpid(pid, &status, 0);
+    return status == 0 ? text : "the child died; it said " + text;
+}
+
 std::string platform_error(const std::function<void()>& call) {
     try {
         call();
@@ -47,6 +77,13 @@ const std::vector<RecordingSink::Arrival>& RecordingSink::run() {
     start_due();
     network_.run(*this);
     return arrivals_;
+}
+
+std::string RecordingSink::text() const {
+    std::string all;
+    for (const Arrival& arrival : arrivals_)
+        all += std::to_string(arrival.token) + (arrival.ok ? " " : " failed ") + std::to_string(arrival.time) + "\n";
+    return all;
 }
 
 void RecordingSink::on_alarm() {

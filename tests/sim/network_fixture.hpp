@@ -20,6 +20,9 @@ std::optional<std::string> shared_file(const std::string& name);
 /// A scenario with a platform file (empty: the inline star) and a model: CM02, LV08, or either followed by "+gamma".
 Scenario scenario_on(const std::string& platform, const std::string& model);
 
+/// What the call returns, or "threw " and the message, in a forked child: a platform with profiles spoils its process.
+std::string in_child(const std::function<std::string()>& call);
+
 /// Message of the PlatformError that the call throws; empty where it throws none.
 std::string platform_error(const std::function<void()>& call);
 
@@ -42,6 +45,8 @@ public:
     void on_alarm() override;
     void on_transfer(std::int64_t token, bool ok) override;
     const std::vector<Arrival>& run();
+    /// The arrivals as text: "TOKEN TIME_NS" or "TOKEN failed TIME_NS", one a line.
+    std::string text() const;
 
 private:
     void start_due();

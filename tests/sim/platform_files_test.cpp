@@ -115,7 +115,8 @@ TEST_CASE("platforms of the SimGrid distribution are read") {
     for (const auto& entry : std::filesystem::directory_iterator(*any)) {
         if (entry.path().extension() != ".xml" || entry.path().filename() == "cluster_crossbar.xml") continue;
         CAPTURE(entry.path().string());
-        CHECK(platform_error([&] { CHECK(open(entry.path().string())->hosts().size() >= 2); }) == "");
+        CHECK(in_child([&] { return open(entry.path().string())->hosts().size() >= 2 ? "read" : "few hosts"; }) ==
+              "read");
         ++read;
     }
     CHECK(read >= 7);

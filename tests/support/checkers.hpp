@@ -82,9 +82,9 @@ private:
 /// What must hold of every blocking star run, whatever its policy (docs/protocols.md, "What always holds").
 inline void check_books(const Scenario& scenario, std::int64_t samples, const Ledger& ledger, std::int64_t started) {
     const auto lambda = scenario.lambda();
-    demand(started == static_cast<std::int64_t>(ledger.gradients.size()),
-           "started " + std::to_string(started) + " gradients, but there are rows for " +
-               std::to_string(ledger.gradients.size()));
+    demand(started == static_cast<std::int64_t>(ledger.gradients.size()), "started " + std::to_string(started) +
+                                                                              " gradients, but there are rows for " +
+                                                                              std::to_string(ledger.gradients.size()));
     demand(ledger.count(Outcome::dropped) == 0, "no policy here drops gradients");
 
     std::vector<std::int64_t> next_seq(static_cast<std::size_t>(lambda), 0);

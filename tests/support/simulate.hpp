@@ -39,7 +39,7 @@ inline Scenario timing_scenario(const std::string& protocol, int lambda, int bat
 }
 
 inline Simulated simulate(const Scenario& scenario, std::int64_t samples, const NetworkShape& shape = {},
-                         const learn::Task* task = nullptr, trace::Recorder* recorder = nullptr) {
+                          const learn::Task* task = nullptr, trace::Recorder* recorder = nullptr) {
     IdealNetwork network(sim::star_hosts(scenario), shape.latency_s, shape.bandwidth, shape.jitter, shape.seed);
     const auto placement = sim::place(scenario, network.hosts());
     Simulated result;

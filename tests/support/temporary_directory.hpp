@@ -1,9 +1,9 @@
 // A directory that goes with the test.
 #pragma once
 
+#include <unistd.h>
 #include <filesystem>
 #include <string>
-#include <unistd.h>
 
 namespace rubato::test {
 

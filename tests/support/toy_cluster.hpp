@@ -1,5 +1,5 @@
-// A cluster for fixtures: no time, no network, no arithmetic. Messages travel at once, the apply lane takes no time, and
-// a computation ends when the fixture says so. What happens is told one line at a time.
+// A cluster for fixtures: no time, no network, no arithmetic. Messages travel at once, the apply lane takes no time,
+// and a computation ends when the fixture says so. What happens is told one line at a time.
 #pragma once
 
 #include "core/role.hpp"

@@ -3,8 +3,8 @@
 #include "support/oracle.hpp"
 #include "support/simulate.hpp"
 
-#include <cstdlib>
 #include <doctest/doctest.h>
+#include <cstdlib>
 
 using namespace rubato;
 using namespace rubato::test;
@@ -62,7 +62,8 @@ void check(const Draw& it) {
         if (it.scenario.protocol.name == "n-softsync") demand(row.contributors == c, "an update without c gradients");
     }
     demand(static_cast<int>(run.ledger.workers.size()) == it.scenario.lambda(), "a worker kept no books");
-    for (const auto& row : run.ledger.workers) demand(row.pulls <= row.inquiries || !row.inquiries, "pulls > inquiries");
+    for (const auto& row : run.ledger.workers)
+        demand(row.pulls <= row.inquiries || !row.inquiries, "pulls > inquiries");
 }
 
 }  // namespace

@@ -1,0 +1,174 @@
+// Properties of the engine's parts, each against a second opinion written down naively.
+#include "core/dealer.hpp"
+#include "core/role.hpp"
+#include "core/staleness_rule.hpp"
+#include "core/vector_clock.hpp"
+
+#include <doctest/doctest.h>
+#include <rapidcheck.h>
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <numeric>
+
+using namespace rubato;
+
+namespace {
+
+DealerConfig any_config(bool barrier) {
+    DealerConfig config;
+    config.sampling = static_cast<Sampling>(*rc::gen::inRange(0, 4));
+    config.samples = *rc::gen::inRange<std::int64_t>(1, 200);
+    config.batch_size = *rc::gen::inRange(1, 50);
+    config.lambda = *rc::gen::inRange(1, 12);
+    config.barrier = barrier;
+    config.limit = *rc::gen::inRange<std::int64_t>(1, 700);
+    return config;
+}
+
+/// Fails the doctest case where rapidcheck finds a counterexample, which it prints with the seed that repeats it.
+template <class Property>
+void hold(const char* what, Property&& property) {
+    CHECK_MESSAGE(rc::check(what, property), what);
+}
+
+}  // namespace
+
+TEST_CASE("dealer: rounds hand out the limit exactly, in worker order, and never span two epochs") {
+    hold("rounds", [] {
+        const auto config = any_config(true);
+        Dealer dealer(config);
+        std::int64_t total = 0;
+        for (int round = 0; !dealer.exhausted(); ++round) {
+            RC_ASSERT(round < 2000);
+            dealer.open_round();
+            std::int32_t epoch = -1;
+            int dealt = 0;
+            for (WorkerId worker = 0; worker < config.lambda; ++worker) {
+                const auto batch = dealer.deal(worker);
+                if (!batch) continue;
+                ++dealt;
+                RC_ASSERT(batch->count >= 1);
+                RC_ASSERT(batch->count <= config.batch_size);
+                if (epoch < 0) epoch = batch->epoch;
+                RC_ASSERT(batch->epoch == epoch);
+                total += batch->count;
+            }
+            RC_ASSERT(dealt > 0);
+        }
+        RC_ASSERT(total == config.limit);
+    });
+}
+
+TEST_CASE("dealer: shared-epoch deals consecutive slices that cover each epoch once, whoever asks") {
+    hold("shared-epoch", [] {
+        auto config = any_config(false);
+        config.sampling = Sampling::shared_epoch;
+        Dealer dealer(config);
+        std::int64_t position = 0;
+        while (!dealer.exhausted()) {
+            const auto batch = dealer.deal(*rc::gen::inRange(0, config.lambda));
+            RC_ASSERT(batch.has_value());
+            RC_ASSERT(batch->epoch == position / config.samples);
+            RC_ASSERT(batch->first == position % config.samples);
+            position += batch->count;
+        }
+        RC_ASSERT(position == config.limit);
+    });
+}
+
+TEST_CASE("dealer: strided gives a worker's k-th batch whatever the others do") {
+    hold("strided", [] {
+        auto config = any_config(false);
+        config.sampling = Sampling::strided;
+        config.limit = -1;
+        Dealer dealer(config);
+        const auto slices = (config.samples + config.batch_size - 1) / config.batch_size;
+        std::map<WorkerId, std::int64_t> dealt;
+        for (int i = 0; i < 100; ++i) {
+            const auto worker = *rc::gen::inRange(0, config.lambda);
+            const auto batch = dealer.deal(worker);
+            // Slices worker, worker + lambda, ... of each epoch are this worker's.
+            const auto own = worker < slices ? (slices - worker + config.lambda - 1) / config.lambda : 0;
+            RC_ASSERT(batch.has_value() == (own > 0));
+            if (!batch) continue;
+            const auto k = dealt[worker]++;
+            const auto slice = worker + (k % own) * config.lambda;
+            RC_ASSERT(batch->epoch == k / own);
+            RC_ASSERT(batch->first == slice * config.batch_size);
+            RC_ASSERT(batch->count == std::min<std::int64_t>(config.batch_size, config.samples - batch->first));
+        }
+    });
+}
+
+TEST_CASE("dealer: the parts of sharded sampling differ by one sample at most and add up") {
+    hold("shards", [] {
+        const auto samples = *rc::gen::inRange<std::int64_t>(0, 1000);
+        const auto lambda = *rc::gen::inRange(1, 40);
+        std::int64_t sum = 0;
+        for (WorkerId worker = 0; worker < lambda; ++worker) {
+            const auto part = shard_samples(samples, lambda, worker);
+            RC_ASSERT(std::abs(part - shard_samples(samples, lambda, 0)) <= 1);
+            sum += part;
+        }
+        RC_ASSERT(sum == samples);
+    });
+}
+
+TEST_CASE("vector clock: the mean staleness is that of the single gradients, whatever their order") {
+    hold("clock", [] {
+        const auto versions = *rc::gen::nonEmpty(rc::gen::container<std::vector<int>>(rc::gen::inRange(0, 50)));
+        VectorClock clock;
+        double sum = 0;
+        for (const auto version : versions) {
+            clock.add(version);
+            sum += 60 - version;
+        }
+        RC_ASSERT(std::abs(clock.mean_staleness(60) - sum / static_cast<double>(versions.size())) < 1e-9);
+        for (std::size_t i = 1; i < clock.pairs().size(); ++i)
+            RC_ASSERT(clock.pairs()[i - 1].first < clock.pairs()[i].first);
+    });
+}
+
+TEST_CASE("staleness rules: values by hand; staleness 0 and 1 are left alone where the rule divides by staleness") {
+    StalenessRule rule;
+    RuleInfo info;
+    info.lambda = 30;
+    info.batch_size = 128;
+    info.n = 4;
+    const auto factors = [&](StalenessRule::Kind kind, double staleness, double mean) {
+        rule.kind = kind;
+        info.staleness = staleness;
+        info.mean_staleness = mean;
+        return std::pair(rule.update_factor(info), rule.gradient_factor(info));
+    };
+    using Kind = StalenessRule::Kind;
+    CHECK(factors(Kind::none, 7, 7) == std::pair(1.0, 1.0));
+    CHECK(factors(Kind::sqrt_batch, 7, 7) == std::pair(std::sqrt(30.0), 1.0));
+    CHECK(factors(Kind::inverse_n, 7, 7) == std::pair(0.25, 1.0));
+    CHECK(factors(Kind::inverse_mean_staleness, 7, 5) == std::pair(0.2, 1.0));
+    CHECK(factors(Kind::inverse_mean_staleness, 7, 0) == std::pair(1.0, 1.0));
+    CHECK(factors(Kind::inverse_staleness, 0, 0) == std::pair(1.0, 1.0));
+    CHECK(factors(Kind::inverse_staleness, 1, 0) == std::pair(1.0, 1.0));
+    CHECK(factors(Kind::inverse_staleness, 8, 0) == std::pair(1.0, 0.125));
+    CHECK(factors(Kind::polynomial, 3, 0) == std::pair(1.0, 0.5));
+}
+
+TEST_CASE("roles are values: a copy that is fed the same events does the same and stays equal") {
+    Scenario scenario;
+    scenario.workers.groups = {{3, "default", 0}};
+    scenario.protocol.name = "async";
+    scenario.stop.epochs = 1;
+    auto roles = make_roles(scenario, 100, 10);
+    auto copies = roles;
+    CHECK(roles == copies);
+    Actions a, b;
+    step(roles[0], 5, Start{1}, a);
+    CHECK_FALSE(roles == copies);
+    step(copies[0], 5, Start{1}, b);
+    CHECK(roles == copies);
+    CHECK(a == b);
+    CHECK(a.list.size() == 3);
+    CHECK(describe(roles[0]).find("server of async at version 0") == 0);
+    CHECK(describe(roles[1]) == describe(copies[1]));
+}

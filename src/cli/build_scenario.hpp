@@ -9,4 +9,7 @@ namespace rubato::cli {
 /// Throws InputError only for what the tree cannot tell by itself: a staleness rule that cannot be parsed.
 Scenario build_scenario(const Node& root);
 
+/// Its `cluster`; the device class "default" is always there.
+ClusterSpec build_cluster(const Node& cluster);
+
 }  // namespace rubato::cli

@@ -7,13 +7,17 @@
 #include "sim/network.hpp"
 #include "trace/recorder.hpp"
 
+#include <cstdio>
 #include <new>
+#include <system_error>
 
 namespace rubato::cli {
 
 int guarded(const std::function<int()>& command) {
     try {
-        return command();
+        const int status = command();
+        if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0) throw trace::OutputError("stdout cannot be written");
+        return status;
     } catch (const InputError& e) {
         error(e.what());
     } catch (const ExpressionError& e) {
@@ -24,6 +28,9 @@ int guarded(const std::function<int()>& command) {
         error(e.what());
     } catch (const trace::OutputError& e) {
         error(e.what());
+    } catch (const std::system_error& e) {
+        // The libraries that print report a full disk or a closed stdout this way.
+        error(std::string("cannot write or start what is asked for: ") + e.what());
     } catch (const std::bad_alloc&) {
         error("internal error: out of memory");
         return exit_internal;

@@ -101,6 +101,12 @@ class ProgramTest(unittest.TestCase):
         for word in ("hardsync", "inverse-n", "star", "quadratic", "fashion-mnist", "local", "resnet50"):
             self.assertIn(word, everything)
 
+    def test_a_full_disk_behind_stdout(self) -> None:
+        with open("/dev/full", "wb") as full:
+            answer = subprocess.run([PROGRAM, "list"], stdout=full, stderr=subprocess.PIPE, check=False, timeout=60)
+        self.assertEqual(answer.returncode, 2)
+        self.assertEqual(answer.stderr.count(b"\n"), 1)
+
     def test_check_explains(self) -> None:
         text = self.rubato("check", "timing.json").stdout
         for piece in ("floor(4 / 2) = 2 gradients", "30 slices an epoch", "350 kB", "workers 0-3 on", "exactly once"):
@@ -157,7 +163,8 @@ class ProgramTest(unittest.TestCase):
             out = f"signal{int(number)}"
             command = [PROGRAM, "run", "timing.json", "--set", "stop.epochs=1000000", "--out", out, "--json"]
             command += ["--set", "trace.gradients=false", "--set", "trace.updates=false"]
-            with subprocess.Popen(command, cwd=self.scratch.name, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as run:
+            pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+            with subprocess.Popen(command, cwd=self.scratch.name, **pipes) as run:
                 until = time.monotonic() + 60
                 while not os.path.exists(self.path(out, "evals.csv")) and time.monotonic() < until:
                     time.sleep(0.02)

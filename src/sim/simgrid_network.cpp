@@ -3,10 +3,7 @@
 // All use of SimGrid's activities and timers is in this file, and what there is of its kernel's own state in
 // simgrid_engine.cpp.
 #include "sim/network.hpp"
-#include "sim/platform_json.hpp"
-#include "sim/simgrid_engine.hpp"
 #include "sim/simgrid_platform.hpp"
-#include "sim/simgrid_trial.hpp"
 
 #include <simgrid/kernel/Timer.hpp>
 #include <simgrid/s4u.hpp>
@@ -24,8 +21,7 @@ namespace s4u = simgrid::s4u;
 using simgrid::kernel::timer::Timer;
 
 bool engine_in_use = false;
-bool profiles_used = false;       ///< by a network of this process
-bool something_went_off = false;  ///< of the current engine: a host or link; checks of routes are skipped before
+bool something_went_off = false;  ///< a host or link, once; before, routes need not be looked at
 
 Time to_ns(double seconds) {
     return std::llround(seconds * 1e9);
@@ -46,7 +42,7 @@ public:
     void run(NetworkSink& sink) override;
     void stop() override;
     std::pair<double, double> route(HostId from, HostId to) override;
-    const std::vector<std::string>& warnings() const override { return warnings_; }
+    const std::vector<std::string>& warnings() const override { return platform_->warnings; }
 
 private:
     /// A transfer under way. The activity must outlive its own callback, so flows retire before they are used again.
@@ -59,7 +55,7 @@ private:
 
     static void connect_once();
     static void completed(const s4u::Activity& activity);
-    void build(const NetworkRequest& request);
+    s4u::Host& host(HostId id) const { return *platform_->hosts.at(static_cast<std::size_t>(id)); }
     const Route& cached_route(HostId from, HostId to);
     bool path_is_on(HostId from, HostId to) const;
     Flow& take_flow();
@@ -68,12 +64,10 @@ private:
     template <class F>
     void guarded(F&& call);
 
-    s4u::Engine* engine_ = nullptr;
+    BuiltPlatform* platform_ = nullptr;
     double start_ = 0;
     ModelFactors factors_;
-    std::vector<s4u::Host*> hosts_;
     std::vector<HostInfo> infos_;
-    std::vector<std::string> warnings_;
     std::unordered_map<std::uint64_t, Route> routes_;
     std::deque<Flow> flows_;
     std::vector<Flow*> free_, retired_;
@@ -85,12 +79,13 @@ private:
 
 SimgridNetwork::SimgridNetwork(const NetworkRequest& request) {
     if (engine_in_use) throw PlatformError("SimGrid simulates one network at a time in a process, and one is open");
-    if (profiles_used)
-        throw PlatformError(
-            "a platform with profiles was simulated in this process, and SimGrid keeps their events; "
-            "start a new process for the next run");
     factors_ = factors_of(request.scenario->cluster.network);
-    build(request);
+    connect_once();
+    platform_ = &open_platform(request);
+    start_ = s4u::Engine::get_clock();
+    infos_.reserve(platform_->hosts.size());
+    for (const s4u::Host* host : platform_->hosts)
+        infos_.push_back({host->get_name(), host->get_speed(), host->get_core_count()});
     engine_in_use = true;
 }
 
@@ -111,30 +106,6 @@ void SimgridNetwork::connect_once() {
     static_cast<void>(once);
 }
 
-void SimgridNetwork::build(const NetworkRequest& request) {
-    const ClusterSpec& cluster = request.scenario->cluster;
-    const bool json = cluster.platform.ends_with(".json");
-    StarPlatform star;
-    if (cluster.platform.empty()) {
-        star = inline_star(cluster.network.star, request.star_hosts);
-    } else if (json) {
-        star = read_platform_json(cluster.platform);
-    } else {
-        Trial trial = try_platform(cluster);
-        warnings_ = std::move(trial.warnings);
-        profiles_used = trial.profiles;
-    }
-    engine_ = &fresh_engine();
-    something_went_off = false;
-    connect_once();
-    configure(cluster.network);
-    hosts_ = star.hosts.empty() ? load_xml(*engine_, cluster.platform) : build_star(star);
-    start_ = s4u::Engine::get_clock();
-    infos_.reserve(hosts_.size());
-    for (const s4u::Host* host : hosts_)
-        infos_.push_back({host->get_name(), host->get_speed(), host->get_core_count()});
-}
-
 /// Runs what belongs to the driver: an exception must not unwind through SimGrid's kernel.
 template <class F>
 void SimgridNetwork::guarded(F&& call) {
@@ -149,6 +120,7 @@ void SimgridNetwork::guarded(F&& call) {
 
 void SimgridNetwork::at(Time when) {
     if (stopped_) return;
+    platform_->used = true;
     const double clock = s4u::Engine::get_clock();
     const double wanted = start_ + static_cast<double>(when) / 1e9;
     const double date = wanted > clock ? wanted : clock;
@@ -174,14 +146,14 @@ SimgridNetwork::Flow& SimgridNetwork::take_flow() {
 
 void SimgridNetwork::transfer(HostId from, HostId to, double bytes, std::int64_t token) {
     if (stopped_) return;
+    platform_->used = true;
     // Throws where there is no route, before SimGrid aborts.
     const bool direct = std::isinf(cached_route(from, to).bandwidth) && from == to;
     if (something_went_off && !path_is_on(from, to)) return report_at_once(token, false);
     if (direct) return report_at_once(token, true);
     Flow& flow = take_flow();
     flow.token = token;
-    flow.comm =
-        s4u::Comm::sendto_init(hosts_.at(static_cast<std::size_t>(from)), hosts_.at(static_cast<std::size_t>(to)));
+    flow.comm = s4u::Comm::sendto_init(&host(from), &host(to));
     flow.comm->set_data(&flow);
     flow.comm->set_payload_size(static_cast<std::uint64_t>(std::llround(bytes)));
     flow.active = true;
@@ -208,8 +180,8 @@ void SimgridNetwork::completed(const s4u::Activity& activity) {
 }
 
 bool SimgridNetwork::path_is_on(HostId from, HostId to) const {
-    const s4u::Host& source = *hosts_[static_cast<std::size_t>(from)];
-    const s4u::Host& target = *hosts_[static_cast<std::size_t>(to)];
+    const s4u::Host& source = host(from);
+    const s4u::Host& target = host(to);
     if (!source.is_on() || !target.is_on()) return false;
     const auto links_on = [](const s4u::Host& a, const s4u::Host& b) {
         std::vector<s4u::Link*> links;
@@ -224,8 +196,8 @@ bool SimgridNetwork::path_is_on(HostId from, HostId to) const {
 const Route& SimgridNetwork::cached_route(HostId from, HostId to) {
     const auto key = (static_cast<std::uint64_t>(from) << 32) | static_cast<std::uint32_t>(to);
     if (const auto found = routes_.find(key); found != routes_.end()) return found->second;
-    const s4u::Host& source = *hosts_.at(static_cast<std::size_t>(from));
-    const s4u::Host& target = *hosts_.at(static_cast<std::size_t>(to));
+    const s4u::Host& source = host(from);
+    const s4u::Host& target = host(to);
     const Route route = find_route(source, target);
     if (factors_.crosstraffic) static_cast<void>(find_route(target, source));
     return routes_.emplace(key, route).first->second;
@@ -243,7 +215,8 @@ Time SimgridNetwork::control_delay(HostId from, HostId to, double bytes) {
 
 void SimgridNetwork::run(NetworkSink& sink) {
     sink_ = &sink;
-    engine_->run();
+    platform_->used = true;
+    s4u::Engine::get_instance()->run();
     sink_ = nullptr;
     if (error_) std::rethrow_exception(std::exchange(error_, nullptr));
 }

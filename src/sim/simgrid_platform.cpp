@@ -1,13 +1,57 @@
 #include "sim/simgrid_platform.hpp"
 
-#include "sim/network.hpp"
+#include "sim/platform_json.hpp"
+#include "sim/simgrid_engine.hpp"
+#include "sim/simgrid_trial.hpp"
 
 #include <algorithm>
 #include <limits>
+#include <optional>
+#include <utility>
 
 namespace rubato::sim {
 
 namespace s4u = simgrid::s4u;
+
+namespace {
+
+std::vector<s4u::Host*> build_star(const StarPlatform& star) {
+    std::vector<s4u::Host*> hosts;
+    hosts.reserve(star.hosts.size());
+    s4u::NetZone* zone = s4u::create_star_zone("star");
+    for (const StarHost& spec : star.hosts) {
+        s4u::Host* host = zone->create_host(spec.name, spec.speed);
+        host->set_core_count(spec.cores);
+        const auto* link =
+            zone->create_split_duplex_link("link-" + spec.name, spec.bandwidth)->set_latency(spec.latency)->seal();
+        const s4u::LinkInRoute up(dynamic_cast<const s4u::SplitDuplexLink*>(link), s4u::LinkInRoute::Direction::UP);
+        zone->add_route(host->get_netpoint(), nullptr, nullptr, nullptr, {up}, true);
+        hosts.push_back(host);
+    }
+    zone->seal();
+    return hosts;
+}
+
+/// What makes two requests ask for the same platform.
+struct PlatformKey {
+    std::string platform;
+    std::string simgrid;
+    bool tcp_gamma = false;
+    StarSpec star;
+    int star_hosts = 0;
+    bool operator==(const PlatformKey&) const = default;
+};
+
+PlatformKey key_of(const NetworkRequest& request) {
+    const ClusterSpec& cluster = request.scenario->cluster;
+    PlatformKey key{cluster.platform, cluster.network.simgrid, cluster.network.tcp_gamma, {}, 0};
+    if (!cluster.platform.empty()) return key;
+    key.star = cluster.network.star;
+    key.star_hosts = request.star_hosts;
+    return key;
+}
+
+}  // namespace
 
 ModelFactors factors_of(const NetworkSpec& spec) {
     if (spec.simgrid == "CM02") return {};
@@ -32,23 +76,6 @@ void configure(const NetworkSpec& spec) {
     s4u::Engine::set_config("network/TCP-gamma", spec.tcp_gamma ? default_window : 0.0);
 }
 
-std::vector<s4u::Host*> build_star(const StarPlatform& star) {
-    std::vector<s4u::Host*> hosts;
-    hosts.reserve(star.hosts.size());
-    s4u::NetZone* zone = s4u::create_star_zone("star");
-    for (const StarHost& spec : star.hosts) {
-        s4u::Host* host = zone->create_host(spec.name, spec.speed);
-        host->set_core_count(spec.cores);
-        const auto* link =
-            zone->create_split_duplex_link("link-" + spec.name, spec.bandwidth)->set_latency(spec.latency)->seal();
-        const s4u::LinkInRoute up(dynamic_cast<const s4u::SplitDuplexLink*>(link), s4u::LinkInRoute::Direction::UP);
-        zone->add_route(host->get_netpoint(), nullptr, nullptr, nullptr, {up}, true);
-        hosts.push_back(host);
-    }
-    zone->seal();
-    return hosts;
-}
-
 std::vector<s4u::Host*> load_xml(const s4u::Engine& engine, const std::string& path) {
     // Engine::get_all_hosts() is sorted by name; the order of the file is that of creation.
     static std::vector<s4u::Host*>* created = nullptr;
@@ -65,6 +92,34 @@ std::vector<s4u::Host*> load_xml(const s4u::Engine& engine, const std::string& p
     created = nullptr;
     engine.seal_platform();
     return hosts;
+}
+
+BuiltPlatform& open_platform(const NetworkRequest& request) {
+    static BuiltPlatform built;
+    static std::optional<PlatformKey> key;
+    static bool profiles = false;
+    if (key && *key == key_of(request) && !built.used) return built;
+    if (profiles)
+        throw PlatformError(
+            "a platform with profiles was simulated in this process, and SimGrid keeps their events; start a new "
+            "process for the next run");
+    const ClusterSpec& cluster = request.scenario->cluster;
+    StarPlatform star;
+    Trial trial;
+    if (cluster.platform.empty())
+        star = inline_star(cluster.network.star, request.star_hosts);
+    else if (cluster.platform.ends_with(".json"))
+        star = read_platform_json(cluster.platform);
+    else
+        trial = try_platform(cluster);
+    key.reset();
+    s4u::Engine& engine = fresh_engine();
+    configure(cluster.network);
+    profiles = trial.profiles;
+    built = {{}, std::move(trial.warnings), false};
+    built.hosts = star.hosts.empty() ? load_xml(engine, cluster.platform) : build_star(star);
+    key = key_of(request);
+    return built;
 }
 
 Route find_route(const s4u::Host& from, const s4u::Host& to) {

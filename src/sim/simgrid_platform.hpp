@@ -2,7 +2,7 @@
 #pragma once
 
 #include "core/scenario.hpp"
-#include "sim/star_platform.hpp"
+#include "sim/network.hpp"
 
 #include <simgrid/s4u.hpp>
 
@@ -26,11 +26,20 @@ ModelFactors factors_of(const NetworkSpec& spec);
 /// Applies the settings to the process's engine. Must come before the platform is built.
 void configure(const NetworkSpec& spec);
 
-/// Builds the star; hosts come in the order of the star.
-std::vector<simgrid::s4u::Host*> build_star(const StarPlatform& star);
-
 /// Loads a SimGrid XML file, which try_platform has accepted; hosts come in the order of the file.
 std::vector<simgrid::s4u::Host*> load_xml(const simgrid::s4u::Engine& engine, const std::string& path);
+
+/// What stands on the process's engine.
+struct BuiltPlatform {
+    std::vector<simgrid::s4u::Host*> hosts;  ///< in the order of the file or of the star
+    std::vector<std::string> warnings;
+    bool used = false;  ///< something has run on it
+};
+
+/// Builds the platform of the request on a fresh engine, or takes the one that stands if it is the same and unused: who
+/// only asks for hosts and routes before a run does not pay twice. Throws PlatformError, also after a platform with
+/// profiles, whose events SimGrid keeps for good.
+BuiltPlatform& open_platform(const NetworkRequest& request);
 
 /// Narrowest bandwidth (bytes/s; infinite without a link) and latency (s) of a route.
 struct Route {

@@ -105,6 +105,21 @@ TEST_CASE("hosts come in the order of the file, with speed and cores") {
     CHECK(network->hosts()[0].cores == 4);
 }
 
+TEST_CASE("the platforms that come with rubato are read, without warnings") {
+    int read = 0;
+    for (const auto& entry : std::filesystem::directory_iterator(data_file("../../../platforms"))) {
+        if (entry.path().extension() == ".md") continue;
+        CAPTURE(entry.path().string());
+        const auto network = open(entry.path().string());
+        CHECK(network->hosts().size() >= 17);
+        CHECK(network->warnings().empty());
+        const auto last = static_cast<sim::HostId>(network->hosts().size()) - 1;
+        CHECK(network->route(last, 0).first >= 125e6);
+        ++read;
+    }
+    CHECK(read >= 4);
+}
+
 TEST_CASE("platforms of the SimGrid distribution are read") {
     const auto any = shared_file("platforms");
     if (!any) {

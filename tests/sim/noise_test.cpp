@@ -1,0 +1,32 @@
+#include "sim/cost.hpp"
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+
+using namespace rubato;
+
+TEST_CASE("noise has mean 1 and the given spread, and depends on nothing but its key") {
+    Scenario scenario;
+    scenario.cluster.noise.lognormal_cv = 0.3;
+    double sum = 0, squares = 0;
+    const int draws = 40000;
+    for (int i = 0; i < draws; ++i) {
+        const double factor = sim::noise_factor(scenario, 1 + i % 4, i / 4);
+        REQUIRE(factor > 0);
+        sum += factor;
+        squares += factor * factor;
+    }
+    const double mean = sum / draws;
+    // Four standard errors of the mean of 40,000 draws, and about as much for the spread.
+    CHECK(std::abs(mean - 1) < 4 * 0.3 / 200);
+    CHECK(std::abs(std::sqrt(squares / draws - mean * mean) - 0.3) < 0.01);
+    CHECK(sim::noise_factor(scenario, 3, 17) == sim::noise_factor(scenario, 3, 17));
+    CHECK(sim::noise_factor(scenario, 3, 17) != sim::noise_factor(scenario, 4, 17));
+    const double first = sim::noise_factor(scenario, 3, 17);
+    scenario.seeds.timing = 2;
+    CHECK(first != sim::noise_factor(scenario, 3, 17));
+    scenario.seeds.data = 9;
+    scenario.cluster.noise.lognormal_cv = 0;
+    CHECK(sim::noise_factor(scenario, 3, 17) == 1);
+}

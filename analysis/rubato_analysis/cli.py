@@ -43,6 +43,7 @@ def parser() -> Parser:
                              help=f"PNG, PDF or SVG; its data go beside it as CSV (default: {kind}.png)")
         if kind == "curves":
             command.add_argument("--x", choices=curves.AXES, default="time", help="the x axis (default: time, in s)")
+            command.add_argument("--log", action="store_true", help="a logarithmic x axis")
         if kind == "timeline":
             command.add_argument("--from", dest="begin_s", type=float, metavar="S", help="begin of the window, s")
             command.add_argument("--to", dest="end_s", type=float, metavar="S", help="end of the window, s")
@@ -59,7 +60,7 @@ def execute(arguments: argparse.Namespace, command: list[str]) -> list[str]:
         case "staleness":
             figure, data = staleness.plot(runs)
         case "curves":
-            figure, data = curves.plot(runs, arguments.x)
+            figure, data = curves.plot(runs, arguments.x, arguments.log)
         case "timeline":
             if arguments.chrome:
                 if len(runs) > 1:

@@ -39,6 +39,8 @@ def draw_curve(ax: Axes, series: Series, column: str, axis: str, data: Data, lab
     """One series of one panel; a run that ended badly keeps its curve and ends in a cross. False where it is empty."""
     x, y = abscissa(series.run, axis), series.run.evals[column]
     known = y.notna() & np.isfinite(y)
+    if ax.get_xscale() == "log":
+        known &= x > 0
     if not known.any():
         return False
     label = label or series.label
@@ -57,18 +59,21 @@ def format_errors(ax: Axes) -> None:
     ax.yaxis.set_major_formatter(PercentFormatter(1.0, symbol=" %"))
 
 
-def plot(runs: list[Run], axis: str = "time") -> tuple[Figure, Data]:
-    """A panel for each of test error, validation error and training loss that any run has."""
+def plot(runs: list[Run], axis: str = "time", log: bool = False) -> tuple[Figure, Data]:
+    """A panel for each of test error, validation error and training loss that any run has. On a logarithmic x axis
+    the evaluation of the initial weights, at 0, falls off."""
     present = [c for c in PANELS if any(np.isfinite(run.evals[c].astype("float64")).any() for run in runs)]
     if not present:
         raise AnalysisError(f"{runs[0].path}: evals.csv has neither errors nor losses (a timing-only run?)")
     shown, data = series_of(runs), Data()
     figure, axes = new_figure(1, len(present), 1.0 + 3.6 * len(present), 3.5)
     for ax, column in zip(axes, present):
+        ax.set_xscale("log" if log else "linear")
         for series in shown:
             draw_curve(ax, series, column, axis, data)
         ax.set(xlabel=axis_label(axis, runs), ylabel=PANELS[column])
-        ax.set_xlim(0, None)
+        if not log:
+            ax.set_xlim(0, None)
         if column.endswith("error"):
             format_errors(ax)
     set_title(figure, f"Convergence: {title_of(runs)}", subtitle_of(runs))

@@ -54,7 +54,10 @@ def series_of(runs: list[Run]) -> list[Series]:
     """Labels and looks. A run's look depends on the set of runs, never on their order."""
     differing = [describe for describe in _DIFFERENCES if len({describe(run) for run in runs}) > 1]
     labels = [", ".join([protocol_label(run)] + [describe(run) for describe in differing]) for run in runs]
-    labels = [f"{label} ({run.path})" if labels.count(label) > 1 else label for label, run in zip(labels, runs)]
+    # What nothing above tells apart goes by the scenario's name, and where names are the same, by the directory.
+    for told_by in (lambda run: run.name, lambda run: run.path):
+        labels = [f"{label} ({told_by(run)})" if labels.count(label) > 1 and _tells_apart(told_by, label, labels, runs)
+                  else label for label, run in zip(labels, runs)]
     same_look: dict[tuple[str, int | None], list[str]] = defaultdict(list)
     for run, label in sorted(zip(runs, labels), key=lambda pair: pair[1]):
         same_look[run.protocol, run.n].append(label)
@@ -62,6 +65,11 @@ def series_of(runs: list[Run]) -> list[Series]:
         Series(run, label, protocol_style(run.protocol, run.n, same_look[run.protocol, run.n].index(label)))
         for run, label in zip(runs, labels)
     ]
+
+
+def _tells_apart(told_by: Callable[[Run], str], label: str, labels: list[str], runs: list[Run]) -> bool:
+    """Whether the runs that share a label differ in this."""
+    return len({told_by(run) for run, other in zip(runs, labels) if other == label}) > 1
 
 
 def title_of(runs: list[Run]) -> str:

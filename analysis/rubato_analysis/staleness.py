@@ -65,7 +65,6 @@ def draw_means(ax: Axes, series: Series, data: Data, panel: str, axis: str = "ve
         raise AnalysisError(f"{series.run.path}: updates.csv has no row")
     x, y = updates[axis], updates.mean_staleness
     label = series.label
-    data.add(panel, label, series.run.path, x, y)
     if len(x) > POINTS_MAX:
         size = -(-len(x) // BINS)
         bins = np.arange(len(x)) // size
@@ -74,6 +73,7 @@ def draw_means(ax: Axes, series: Series, data: Data, panel: str, axis: str = "ve
         ax.fill_between(x, groups.quantile(0.05), groups.quantile(0.95), color=series.style.color, alpha=0.18,
                         linewidth=0)
         y, label = groups.mean(), f"{label}: mean of {size} updates, band from 5 to 95 %"
+    data.add(panel, series.label, series.run.path, x, y)
     every = max(1, len(x) // 12)
     ax.plot(x, y, **series.style.line(), markevery=(every // 2, every), label=label, clip_on=False)
 

@@ -84,7 +84,7 @@ class PlotTest(unittest.TestCase):
         self.assertEqual(list(data.columns), ["panel", "series", "run", "x", "y"])
         shares = data[data.panel == "distribution"].groupby("run").y.sum()
         np.testing.assert_allclose(shares, 1.0)
-        self.assertEqual(len(data[(data.panel == "mean of an update") & (data.run == self.soft)]), 500)
+        self.assertEqual(len(data[(data.panel == "mean of an update") & (data.run == self.soft)]), 100)
 
     def test_histogram_and_rows_agree(self) -> None:
         run = load(self.soft)

@@ -2,42 +2,38 @@
 
 #include "exec/local.hpp"
 #include "sim/driver.hpp"
-#include "sim/placement.hpp"
 
 namespace rubato::cli {
 namespace {
 
-template <class Input>
-Input fill(const BackendInput& from) {
-    Input input;
-    input.scenario = from.scenario;
-    input.task = from.task;
-    input.samples = from.samples;
-    input.parameters = from.parameters;
-    input.recorder = from.recorder;
-    input.interrupted = from.interrupted;
-    input.tick = from.tick;
-    return input;
-}
+class SimBackend final : public Backend {
+public:
+    explicit SimBackend(const Scenario& scenario) : simulation_(scenario) {}
+    std::vector<trace::Place> places() const override { return simulation_.places(); }
+    std::vector<std::string> warnings() const override { return simulation_.warnings(); }
+    trace::DriverReport run(const trace::RunInput& input) override { return simulation_.run(input); }
+
+private:
+    sim::Simulation simulation_;
+};
+
+class LocalBackend final : public Backend {
+public:
+    explicit LocalBackend(const Scenario& scenario) : scenario_(scenario) {}
+    std::vector<trace::Place> places() const override { return exec::local_places(scenario_); }
+    std::vector<std::string> warnings() const override { return {}; }
+    trace::DriverReport run(const trace::RunInput& input) override { return exec::run_local(input); }
+
+private:
+    const Scenario& scenario_;
+};
 
 }  // namespace
 
-Surroundings surroundings(const std::string& backend, const Scenario& scenario) {
-    if (backend == "local") return {exec::local_places(scenario), {}};
-    const auto network = sim::open_network({&scenario, sim::star_hosts(scenario)});
-    const sim::Placement placement = sim::place(scenario, network->hosts());
-    Surroundings result{{}, network->warnings()};
-    result.warnings.insert(result.warnings.end(), placement.warnings.begin(), placement.warnings.end());
-    for (std::size_t role = 0; role < placement.host_of_role.size(); ++role) {
-        const auto host = static_cast<std::size_t>(placement.host_of_role[role]);
-        result.places.push_back({network->hosts()[host].name, placement.device_name_of_role[role]});
-    }
-    return result;
-}
-
-trace::DriverReport run_backend(const std::string& backend, const BackendInput& input) {
-    if (backend == "local") return exec::run_local(fill<exec::RunInput>(input));
-    return sim::run(fill<sim::RunInput>(input));
+std::unique_ptr<Backend> open_backend(const std::string& backend, const Scenario& scenario) {
+    require_backend(backend);
+    if (backend == "local") return std::make_unique<LocalBackend>(scenario);
+    return std::make_unique<SimBackend>(scenario);
 }
 
 }  // namespace rubato::cli

@@ -2,36 +2,31 @@
 #pragma once
 
 #include "core/scenario.hpp"
-#include "learn/task.hpp"
 #include "trace/recorder.hpp"
+#include "trace/run_input.hpp"
 
-#include <atomic>
-#include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
 namespace rubato::cli {
 
-struct BackendInput {
-    const Scenario* scenario = nullptr;
-    const learn::Task* task = nullptr;  ///< null: timing only
-    std::int64_t samples = 0;
-    std::int64_t parameters = 0;
-    trace::Recorder* recorder = nullptr;
-    const std::atomic<bool>* interrupted = nullptr;
-    std::function<void()> tick;
+/// A scenario on one backend, ready to run.
+class Backend {
+public:
+    virtual ~Backend() = default;
+    /// Where the roles run, by role.
+    virtual std::vector<trace::Place> places() const = 0;
+    /// What there is to remark, one line each.
+    virtual std::vector<std::string> warnings() const = 0;
+    virtual trace::DriverReport run(const trace::RunInput& input) = 0;
 };
 
 /// Throws InputError for a backend that is unknown or not yet built.
 void require_backend(const std::string& backend);
 
-/// Where the roles run, and what the platform's reader and the tables of devices had to remark.
-struct Surroundings {
-    std::vector<trace::Place> places;  ///< by role
-    std::vector<std::string> warnings;
-};
-Surroundings surroundings(const std::string& backend, const Scenario& scenario);
-trace::DriverReport run_backend(const std::string& backend, const BackendInput& input);
+/// Throws PlatformError where the modelled cluster is wrong. The scenario must outlive the result.
+std::unique_ptr<Backend> open_backend(const std::string& backend, const Scenario& scenario);
 
 struct BackendName {
     const char* name;

@@ -5,7 +5,7 @@
 #include "cli/guarantees.hpp"
 #include "cli/log.hpp"
 #include "cli/run_directory.hpp"
-#include "sim/placement.hpp"
+#include "sim/driver.hpp"
 
 #include <fmt/format.h>
 
@@ -131,17 +131,17 @@ int check_command(const std::string& path, const std::vector<std::string>& sets)
     for (const auto& text : loaded.notes) note(text);
     require_files(loaded);
     const Scenario& scenario = loaded.scenario;
-    const auto network = sim::open_network({&scenario, sim::star_hosts(scenario)});
-    for (const auto& text : network->warnings()) warn(text);
-    const sim::Placement placement = sim::place(scenario, network->hosts());
-    for (const auto& text : placement.warnings) warn(text);
+    sim::Simulation simulation(scenario);
+    for (const auto& text : simulation.warnings()) warn(text);
+    auto& network = simulation.network();
+    const auto& placement = simulation.placement();
     const Estimate plan = estimate(loaded);
 
     row("scenario", scenario.name + ", would run to " + default_directory(loaded, "sim"));
     row("protocol", protocol_text(scenario));
     row("topology", fmt::format("{}: 1 server, {} workers", scenario.topology, scenario.lambda()));
-    print_roles(scenario, placement, network->hosts());
-    print_network(scenario, *network, placement);
+    print_roles(scenario, placement, network.hosts());
+    print_network(scenario, network, placement);
     print_data(loaded, plan);
     row("rule",
         fmt::format("learning rate {:.6g}, staleness rule {}", scenario.optimizer.learning_rate,
@@ -157,9 +157,8 @@ int check_command(const std::string& path, const std::vector<std::string>& sets)
     row("estimate", fmt::format("at most {} gradients and {} updates (by {}), {} messages, {} over the network",
                                 count_text(*plan.gradients), count_text(*plan.updates), plan.limited_by,
                                 count_text(*plan.messages), bytes_text(*plan.network_bytes)));
-    row("",
-        fmt::format("at least {} of virtual time; about {} on disk",
-                    seconds_text(least_seconds(scenario, plan, *network, placement)), bytes_text(*plan.disk_bytes)));
+    row("", fmt::format("at least {} of virtual time; about {} on disk",
+                        seconds_text(least_seconds(scenario, plan, network, placement)), bytes_text(*plan.disk_bytes)));
     return exit_finished;
 }
 

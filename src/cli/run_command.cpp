@@ -7,6 +7,7 @@
 #include "cli/progress_bar.hpp"
 #include "cli/run_directory.hpp"
 #include "cli/signals.hpp"
+#include "learn/task.hpp"
 #include "trace/summary.hpp"
 
 #include <cstdio>
@@ -72,14 +73,14 @@ int run_command(const RunOptions& options) {
     output.command = repeat_command(options.backend);
     output.samples = loaded.samples;
     output.parameters = loaded.parameters;
-    const Surroundings around = surroundings(options.backend, scenario);
-    for (const auto& text : around.warnings) warn(text);
-    output.places = around.places;
+    const auto backend = open_backend(options.backend, scenario);
+    for (const auto& text : backend->warnings()) warn(text);
+    output.places = backend->places();
     const auto task = scenario.model.gradients ? learn::make_task(scenario) : nullptr;
 
     const std::atomic<bool>& interrupted = watch_signals();
     trace::Recorder recorder(scenario, output);
-    BackendInput input;
+    trace::RunInput input;
     input.scenario = &scenario;
     input.task = task.get();
     input.samples = loaded.samples;
@@ -90,7 +91,7 @@ int run_command(const RunOptions& options) {
     {
         ProgressBar bar(recorder, options.quiet);
         input.tick = [&bar] { bar.tick(); };
-        report = run_backend(options.backend, input);
+        report = backend->run(input);
     }
     const std::string summary = recorder.finish(report);
     print_summary(summary, directory, options);

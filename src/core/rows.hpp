@@ -11,11 +11,13 @@ enum class Outcome : std::uint8_t { applied, dropped, cancelled, leftover };
 
 /// One started gradient; a row of gradients.csv. Times in nanoseconds; -1 where the gradient never got there.
 struct GradientRow {
-    std::int64_t seq = 0;  ///< order of acceptance by the version owner
+    std::int64_t seq = 0;  ///< order of acceptance by the version owner; -1: never accepted
     WorkerId worker = 0;
     std::int64_t worker_seq = 0;
     Version read_version = 0;
-    Version apply_version = -1;  ///< version that the update replaces; staleness = apply_version - read_version
+    /// Version that the update replaces; staleness = apply_version - read_version. -1: never accepted. A leftover that
+    /// was accepted has the version that its update would have replaced.
+    Version apply_version = -1;
     std::int32_t samples = 0;
     Time pull_ns = -1, begin_ns = -1, end_ns = -1, push_ns = -1, applied_ns = -1;
     Outcome outcome = Outcome::applied;

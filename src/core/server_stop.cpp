@@ -80,7 +80,7 @@ void Server::begin_stop(Time, Status status, Actions& actions) {
 
 GradientRow Server::unapplied_row(RoleId from, const Push& push, Outcome outcome) {
     GradientRow row;
-    row.seq = accepted_;
+    row.seq = -1;
     row.worker = from - 1;
     row.worker_seq = push.worker_seq;
     row.read_version = push.read_version;
@@ -98,7 +98,6 @@ GradientRow Server::unapplied_row(RoleId from, const Push& push, Outcome outcome
 void Server::leave_over(const GradientRow& row, Actions& actions) {
     actions.gradients.push_back(row);
     actions.gradients.back().outcome = Outcome::leftover;
-    actions.gradients.back().apply_version = -1;
 }
 
 void Server::on_bye(Time now, RoleId from, const Bye& bye, Actions& actions) {

@@ -4,20 +4,25 @@
 
 namespace rubato::sim {
 
-trace::DriverReport run(const RunInput& input) {
-    const auto network = open_network({input.scenario, star_hosts(*input.scenario)});
-    const auto placement = place(*input.scenario, network->hosts());
-    return Run(input, *network, placement).go();
+Simulation::Simulation(const Scenario& scenario)
+    : network_(open_network({&scenario, star_hosts(scenario)})), placement_(place(scenario, network_->hosts())) {}
+
+std::vector<trace::Place> Simulation::places() const {
+    std::vector<trace::Place> result;
+    for (std::size_t role = 0; role < placement_.host_of_role.size(); ++role)
+        result.push_back({network_->hosts()[static_cast<std::size_t>(placement_.host_of_role[role])].name,
+                          placement_.device_name_of_role[role]});
+    return result;
 }
 
-std::vector<trace::Place> places(const Scenario& scenario) {
-    const auto network = open_network({&scenario, star_hosts(scenario)});
-    const auto placement = place(scenario, network->hosts());
-    std::vector<trace::Place> result;
-    for (std::size_t role = 0; role < placement.host_of_role.size(); ++role)
-        result.push_back({network->hosts()[static_cast<std::size_t>(placement.host_of_role[role])].name,
-                          placement.device_name_of_role[role]});
+std::vector<std::string> Simulation::warnings() const {
+    std::vector<std::string> result = network_->warnings();
+    result.insert(result.end(), placement_.warnings.begin(), placement_.warnings.end());
     return result;
+}
+
+trace::DriverReport Simulation::run(const RunInput& input) {
+    return Run(input, *network_, placement_).go();
 }
 
 }  // namespace rubato::sim

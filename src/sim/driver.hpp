@@ -3,30 +3,35 @@
 
 #include "core/role.hpp"
 #include "learn/task.hpp"
+#include "sim/network.hpp"
+#include "sim/placement.hpp"
 #include "trace/recorder.hpp"
+#include "trace/run_input.hpp"
 
-#include <atomic>
-#include <functional>
+#include <memory>
 
 namespace rubato::sim {
 
-/// What a run needs and what may end it from outside.
-struct RunInput {
-    const Scenario* scenario = nullptr;
-    const learn::Task* task = nullptr;  ///< null: timing only
-    std::int64_t samples = 0;           ///< training samples of one epoch
-    std::int64_t parameters = 0;
-    trace::Recorder* recorder = nullptr;  ///< may be null
-    /// Sees every step after the recorder: tests look over the engine's shoulder here.
-    std::function<void(Time, RoleId, const Event&, const Actions&)> observer;
-    const std::atomic<bool>* interrupted = nullptr;  ///< becomes true on SIGINT or SIGTERM
-    std::function<void()> tick;                      ///< called now and then from the driver's thread, for progress
+using trace::RunInput;
+
+/// A scenario on its modelled cluster. The platform is opened once: SimGrid bears one at a time, and some only once a
+/// process.
+class Simulation {
+public:
+    /// Throws PlatformError for a bad platform. The scenario must outlive the simulation.
+    explicit Simulation(const Scenario& scenario);
+    /// Where the roles are placed, by role.
+    std::vector<trace::Place> places() const;
+    /// What the platform's reader and the tables of devices had to remark.
+    std::vector<std::string> warnings() const;
+    Network& network() { return *network_; }
+    const Placement& placement() const { return placement_; }
+    /// Runs to the end, once. A deadlock is a status of the report.
+    trace::DriverReport run(const RunInput& input);
+
+private:
+    std::unique_ptr<Network> network_;
+    Placement placement_;
 };
-
-/// Runs to the end. Throws PlatformError for a bad platform; a deadlock is a status of the report.
-trace::DriverReport run(const RunInput& input);
-
-/// Where the roles are placed: host and device class by role.
-std::vector<trace::Place> places(const Scenario& scenario);
 
 }  // namespace rubato::sim

@@ -42,7 +42,7 @@ PaperRun run_paper(std::vector<std::string> sets) {
         checker.see(now, role, event, actions);
         result.ledger.add(actions);
     };
-    result.report = sim::run(input);
+    result.report = sim::Simulation(result.scenario).run(input);
     REQUIRE(result.report.status == Status::finished);
     REQUIRE_NOTHROW(check_books(result.scenario, loaded.samples, result.ledger, checker.started));
     return result;

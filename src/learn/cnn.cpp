@@ -57,15 +57,22 @@ public:
         return 2 * macs;
     }
 
-    /// He et al. 2015 before a ReLU; small before the softmax, so that the first predictions are undecided.
+    /// He et al. 2015 in the first layer, small before the softmax, so that the first predictions are undecided. The
+    /// convolutions between them are wider, with biases below zero, so that fewer units are active at a time: a feature
+    /// that is nearly always on tells little, yet its mean is the direction of the largest curvature, along which stale
+    /// gradients overshoot first.
     void initialize(std::span<float> weights, std::uint64_t seed) const override {
         std::ranges::fill(weights, 0.0f);
         const auto part = [&](std::int64_t first, std::int64_t end) {
             return weights.subspan(static_cast<std::size_t>(first), static_cast<std::size_t>(end - first));
         };
         std::uint32_t layer = 0;
-        for (const StageShape& stage : stages_)
-            fill_normal(part(stage.weights, stage.biases), std::sqrt(2.0 / (25.0 * stage.in_channels)), seed, layer++);
+        for (const StageShape& stage : stages_) {
+            const bool first = layer == 0;
+            const double he = std::sqrt(2.0 / (25.0 * stage.in_channels));
+            fill_normal(part(stage.weights, stage.biases), first ? he : 1.5 * he, seed, layer++);
+            if (!first) std::ranges::fill(part(stage.biases, stage.biases + stage.out_channels), -0.4f);
+        }
         fill_normal(part(matrix_, biases_), 0.01, seed, layer);
     }
 

@@ -54,7 +54,8 @@ DatasetSize dataset_size(const DataSpec& spec, bool real);
 /// out: [ids.size()][shape.size()], pixels scaled to [0, 1] less the mean. samples: train or test of `data`.
 void copy_images(const Dataset& data, const Samples& samples, std::span<const std::int32_t> ids, float* out);
 
-/// Prototypes of classes plus noise (synthetic.cpp); parts: 0 train, 1 test.
+/// Patterns of classes, mixed and with noise (synthetic.cpp); part: 0 train, 1 test. classes >= 2. Sample i depends on
+/// the seed, the part, i, shape and classes alone.
 Samples synthetic_samples(ImageShape shape, int classes, std::int64_t count, std::uint64_t seed, std::uint32_t part);
 
 }  // namespace rubato::learn

@@ -26,6 +26,12 @@ Dims filter_dims(const StageShape& shape) {
     return {shape.out_channels, shape.in_channels, kernel, kernel};
 }
 
+/// How far the last windows of the pool leave the image: rows, columns.
+Dims beyond(const StageShape& shape) {
+    const auto side = [](int length, int pooled) { return (pooled - 1) * window_stride + window - length; };
+    return {side(shape.height, shape.pooled_height), side(shape.width, shape.pooled_width)};
+}
+
 /// The library's own scratchpad belongs to the thread that makes a primitive; ours goes where the plan goes.
 primitive_attr attributes() {
     primitive_attr attr;
@@ -152,14 +158,12 @@ void OneDnnPlan::add_convolution(Stage& stage, memory input, int images) {
 
 void OneDnnPlan::add_pool(Stage& stage, int images) {
     const StageShape& shape = stage.shape;
-    const auto beyond = [](int side, int pooled) { return (pooled - 1) * window_stride + window - side; };
     const dnnl::pooling_forward::desc desc(
         dnnl::prop_kind::forward_training,
         shape.max_pool ? dnnl::algorithm::pooling_max : dnnl::algorithm::pooling_avg_exclude_padding,
         stage.output.get_desc(),
         floats({images, shape.out_channels, shape.pooled_height, shape.pooled_width}, Tag::any),
-        Dims{window_stride, window_stride}, Dims{window, window}, Dims{0, 0},
-        Dims{beyond(shape.height, shape.pooled_height), beyond(shape.width, shape.pooled_width)});
+        Dims{window_stride, window_stride}, Dims{window, window}, Dims{0, 0}, beyond(shape));
     stage.pool = dnnl::pooling_forward::primitive_desc(desc, attributes(), engine_);
     stage.pooled = allocate(stage.pool.dst_desc());
     Arguments arguments = {{DNNL_ARG_SRC, stage.output}, {DNNL_ARG_DST, stage.pooled}};
@@ -186,11 +190,10 @@ memory OneDnnPlan::add_pool_backward(Stage& stage, memory slopes) {
     slopes = in_format(std::move(slopes), stage.pooled.get_desc(), stage.backward);
     // ReLU and maximum commute, and there are four times fewer values after the pool.
     if (shape.max_pool) append_relu_slope(stage, stage.pooled, slopes);
-    const auto beyond = [](int side, int pooled) { return (pooled - 1) * window_stride + window - side; };
     const dnnl::pooling_backward::desc desc(
         shape.max_pool ? dnnl::algorithm::pooling_max : dnnl::algorithm::pooling_avg_exclude_padding,
         stage.output.get_desc(), stage.pooled.get_desc(), Dims{window_stride, window_stride}, Dims{window, window},
-        Dims{0, 0}, Dims{beyond(shape.height, shape.pooled_height), beyond(shape.width, shape.pooled_width)});
+        Dims{0, 0}, beyond(shape));
     const dnnl::pooling_backward::primitive_desc pool(desc, attributes(), engine_, stage.pool);
     const memory out = allocate(stage.output.get_desc());
     Arguments arguments = {{DNNL_ARG_DIFF_DST, slopes}, {DNNL_ARG_DIFF_SRC, out}};

@@ -45,12 +45,13 @@ TEST_CASE("each model learns the synthetic task") {
     for (const char* model : {"softmax", "mlp", "cnn"}) {
         CAPTURE(model);
         Scenario scenario = small_scenario(model);
+        scenario.data.shape = {16, 16, 1};
         scenario.data.validation = 0.1;
         const auto task = make_task(scenario);
         Backwards parallel;
         const Metrics before = task->evaluate(initial(*task), parallel);
         CHECK(*before.test_error > 0.6);
-        const Metrics after = task->evaluate(train(*task, 10, 0.01), parallel);
+        const Metrics after = task->evaluate(train(*task, 10, 0.02), parallel);
         CHECK(*after.test_error < 0.1);
         CHECK(*after.valid_error < 0.15);
         CHECK(*after.test_loss < 0.5 * *before.test_loss);

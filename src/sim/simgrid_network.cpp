@@ -1,11 +1,10 @@
 // The network model over SimGrid: no actor; transfers and one timer run in the kernel's own context.
 //
-// All use of SimGrid's activities and timers is in this file, and what there is of its kernel's own state in
-// simgrid_engine.cpp.
+// Only SimGrid's public interface here; timers and the kernel's own state are simgrid_kernel.cpp's.
 #include "sim/network.hpp"
+#include "sim/simgrid_kernel.hpp"
 #include "sim/simgrid_platform.hpp"
 
-#include <simgrid/kernel/Timer.hpp>
 #include <simgrid/s4u.hpp>
 
 #include <cmath>
@@ -18,7 +17,6 @@ namespace rubato::sim {
 namespace {
 
 namespace s4u = simgrid::s4u;
-using simgrid::kernel::timer::Timer;
 
 bool engine_in_use = false;
 bool something_went_off = false;  ///< a host or link, once; before, routes need not be looked at
@@ -71,7 +69,7 @@ private:
     std::unordered_map<std::uint64_t, Route> routes_;
     std::deque<Flow> flows_;
     std::vector<Flow*> free_, retired_;
-    Timer* alarm_ = nullptr;
+    KernelAlarm alarm_{[this] { guarded([this] { sink_->on_alarm(); }); }};
     NetworkSink* sink_ = nullptr;
     bool stopped_ = false;
     std::exception_ptr error_;
@@ -124,14 +122,7 @@ void SimgridNetwork::at(Time when) {
     const double clock = s4u::Engine::get_clock();
     const double wanted = start_ + static_cast<double>(when) / 1e9;
     const double date = wanted > clock ? wanted : clock;
-    if (alarm_ != nullptr) {
-        if (alarm_->get_date() == date) return;
-        alarm_->remove();
-    }
-    alarm_ = Timer::set(date, [this] {
-        alarm_ = nullptr;
-        guarded([this] { sink_->on_alarm(); });
-    });
+    alarm_.set(date);
 }
 
 SimgridNetwork::Flow& SimgridNetwork::take_flow() {
@@ -161,7 +152,7 @@ void SimgridNetwork::transfer(HostId from, HostId to, double bytes, std::int64_t
 }
 
 void SimgridNetwork::report_at_once(std::int64_t token, bool ok) {
-    Timer::set(s4u::Engine::get_clock(), [this, token, ok] { guarded([&] { sink_->on_transfer(token, ok); }); });
+    call_soon([this, token, ok] { guarded([&] { sink_->on_transfer(token, ok); }); });
 }
 
 void SimgridNetwork::completed(const s4u::Activity& activity) {
@@ -224,9 +215,9 @@ void SimgridNetwork::run(NetworkSink& sink) {
 void SimgridNetwork::stop() {
     if (stopped_) return;
     stopped_ = true;
-    if (alarm_ != nullptr) std::exchange(alarm_, nullptr)->remove();
+    alarm_.clear();
     // Later, as this may be the callback of one of the activities.
-    Timer::set(s4u::Engine::get_clock(), [this] { cancel_flows(); });
+    call_soon([this] { cancel_flows(); });
 }
 
 void SimgridNetwork::cancel_flows() {

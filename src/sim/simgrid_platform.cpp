@@ -1,7 +1,7 @@
 #include "sim/simgrid_platform.hpp"
 
 #include "sim/platform_json.hpp"
-#include "sim/simgrid_engine.hpp"
+#include "sim/simgrid_kernel.hpp"
 #include "sim/simgrid_trial.hpp"
 
 #include <algorithm>

@@ -1,7 +1,7 @@
 #include "sim/simgrid_trial.hpp"
 
 #include "sim/network.hpp"
-#include "sim/simgrid_engine.hpp"
+#include "sim/simgrid_kernel.hpp"
 #include "sim/simgrid_messages.hpp"
 #include "sim/simgrid_platform.hpp"
 

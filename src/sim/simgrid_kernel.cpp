@@ -1,8 +1,11 @@
-#include "sim/simgrid_engine.hpp"
+#include "sim/simgrid_kernel.hpp"
+
+#include <simgrid/kernel/Timer.hpp>
 
 #include <array>
 #include <csignal>
 #include <string>
+#include <utility>
 
 // The kernel's clock, by its name in the library, as no header declares it. Weak, so that a SimGrid without it loads
 // too.
@@ -40,6 +43,26 @@ void forget_last_engine() {
 }
 
 }  // namespace
+
+void KernelAlarm::set(double date) {
+    if (timer_ != nullptr) {
+        if (date_ == date) return;
+        timer_->remove();
+    }
+    date_ = date;
+    timer_ = simgrid::kernel::timer::Timer::set(date, [this] {
+        timer_ = nullptr;
+        call_();
+    });
+}
+
+void KernelAlarm::clear() {
+    if (timer_ != nullptr) std::exchange(timer_, nullptr)->remove();
+}
+
+void call_soon(std::function<void()> call) {
+    simgrid::kernel::timer::Timer::set(s4u::Engine::get_clock(), [call = std::move(call)] { call(); });
+}
 
 s4u::Engine& fresh_engine() {
     // Never taken down after the last run of the process: 10,000 hosts take 60 ms.

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Makes every figure of README.md and docs/ anew from the scenarios that ship: docs/figures/*.png with their data as CSV.
-# Takes half an hour on two cores; runs that are there already are not repeated.
+# Makes every figure of README.md and docs/ anew from the scenarios that ship: docs/figures/*.png with their data as
+# CSV. Takes half an hour on two cores; runs that are there already are not repeated.
 #
 #   scripts/figures.sh            all
 #   scripts/figures.sh NAME...    some of: quickstart figure4 figure5 network
@@ -8,6 +8,7 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 rubato=build/rubato
+analysis=(env PYTHONPATH=analysis /usr/bin/python3 -m rubato_analysis)
 [[ -x $rubato ]] || { echo "error: build first: ./quickstart" >&2; exit 1; }
 out=docs/figures
 mkdir -p "$out"
@@ -30,7 +31,7 @@ quickstart() {
 # Figure 4 of Gupta et al. 2015: staleness of 1-, 2- and 30-softsync with 30 learners.
 figure4() {
     for n in 1 2 30; do run "staleness-$n" papers/rudra-staleness.json --set "protocol.n=$n"; done
-    PYTHONPATH=analysis /usr/bin/python3 -m rubato_analysis figure4 runs/figures/staleness-{1,2,30} -o "$out/figure4.png"
+    "${analysis[@]}" figure4 runs/figures/staleness-{1,2,30} -o "$out/figure4.png"
 }
 
 # Figure 5 of the same: the learning rate as it is and divided by n, under 30-softsync; here on Fashion-MNIST.
@@ -38,7 +39,7 @@ figure5() {
     run undivided papers/fashion-undivided.json
     run divided papers/fashion-divided.json
     run baseline papers/fashion-baseline.json
-    PYTHONPATH=analysis /usr/bin/python3 -m rubato_analysis figure5 runs/figures/{undivided,divided} -o "$out/figure5.png"
+    "${analysis[@]}" figure5 runs/figures/{undivided,divided} -o "$out/figure5.png"
 }
 
 # The same gradient kernels under ResNet-50's messages and compute times on two networks.

@@ -70,10 +70,10 @@ public:
         for (const StageShape& stage : stages_) {
             const bool first = layer == 0;
             const double he = std::sqrt(2.0 / (25.0 * stage.in_channels));
-            fill_normal(part(stage.weights, stage.biases), first ? he : 1.5 * he, seed, layer++);
+            fill_normal(part(stage.weights, stage.biases), first ? he : 2 * he, seed, layer++);
             if (!first) std::ranges::fill(part(stage.biases, stage.biases + stage.out_channels), -0.4f);
         }
-        fill_normal(part(matrix_, biases_), 0.01, seed, layer);
+        fill_normal(part(matrix_, biases_), 0.02, seed, layer);
     }
 
     std::unique_ptr<Scratch> scratch() const override { return std::make_unique<CnnScratch>(); }

@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cassert>
 #include <mutex>
 
 namespace rubato::learn {
@@ -64,6 +65,7 @@ public:
 
     double gradient(std::span<const float> weights, WorkerId worker, std::int64_t, const Batch& batch,
                     std::span<float> gradient, Workspace& workspace) const override {
+        assert(batch.count >= 1);
         auto& memory = static_cast<ClassifierWorkspace&>(workspace);
         memory.ids.resize(static_cast<std::size_t>(batch.count));
         sampler_.sample_ids(worker, batch, memory.ids);

@@ -19,7 +19,7 @@ DeviceSpec build_device(const Node& node) {
     if (const Node* seconds = node.find("seconds")) {
         spec.kind = DeviceSpec::Kind::table;
         for (const auto& [batch, where, value] : seconds->members) {
-            if (batch != "comment") spec.table.emplace_back(std::stod(batch), quantity(value, Quantity::time));
+            if (batch != "comment") spec.table.emplace_back(std::stod(batch), quantity(value, Quantity::duration));
         }
         std::sort(spec.table.begin(), spec.table.end());
     }
@@ -42,7 +42,7 @@ NetworkSpec build_network(const Node& network) {
     spec.concurrent_transfers = cap.is(Kind::null) ? 0 : to_int(cap);
     if (const Node* star = network.find("star")) {
         spec.star.bandwidth = quantity(star->at("bandwidth"), Quantity::bandwidth);
-        spec.star.latency = quantity(star->at("latency"), Quantity::time);
+        spec.star.latency = quantity(star->at("latency"), Quantity::duration);
         spec.star.host_speed = quantity(star->at("host_speed"), Quantity::speed);
         if (const Node* server = star->find("server_bandwidth")) {
             spec.star.server_bandwidth = quantity(*server, Quantity::bandwidth);
@@ -67,9 +67,9 @@ ClusterSpec build_cluster(const Node& cluster) {
     }
     spec.noise.lognormal_cv = cluster.at("noise").at("lognormal_cv").number;
     const Node& server = cluster.at("server");
-    spec.server.push_s = quantity(server.at("push_s"), Quantity::time);
-    spec.server.pull_s = quantity(server.at("pull_s"), Quantity::time);
-    spec.server.update_s = quantity(server.at("update_s"), Quantity::time);
+    spec.server.push_s = quantity(server.at("push_s"), Quantity::duration);
+    spec.server.pull_s = quantity(server.at("pull_s"), Quantity::duration);
+    spec.server.update_s = quantity(server.at("update_s"), Quantity::duration);
     return spec;
 }
 

@@ -63,11 +63,11 @@ CostSpec build_cost(const Node* cost) {
         if (!entry) throw std::logic_error("the schema names a cost model that the catalogue lacks: " + name->text);
         return {entry->name, entry->bytes, entry->bytes, entry->flops_per_sample, entry->parameters};
     }
-    const auto bytes = [](const Node& node) { return std::llround(std::min(quantity(node, Quantity::bytes), 9e18)); };
+    const auto bytes = [](const Node& node) { return std::llround(std::min(quantity(node, Quantity::size), 9e18)); };
     if (const Node* push = cost->find("push_bytes")) spec.push_bytes = bytes(*push);
     const Node* pull = cost->find("pull_bytes");
     spec.pull_bytes = pull ? bytes(*pull) : spec.push_bytes;
-    if (const Node* flops = cost->find("flops_per_sample")) spec.flops_per_sample = quantity(*flops, Quantity::flops);
+    if (const Node* flops = cost->find("flops_per_sample")) spec.flops_per_sample = quantity(*flops, Quantity::speed);
     return spec;
 }
 
@@ -137,7 +137,7 @@ StopSpec build_stop(const Node& stop) {
     if (const Node* epochs = stop.find("epochs")) spec.epochs = epochs->number;
     if (const Node* updates = stop.find("updates")) spec.updates = updates->whole();
     if (const Node* gradients = stop.find("gradients")) spec.gradients = gradients->whole();
-    if (const Node* seconds = stop.find("seconds")) spec.seconds = quantity(*seconds, Quantity::time);
+    if (const Node* seconds = stop.find("seconds")) spec.seconds = quantity(*seconds, Quantity::duration);
     if (const Node* target = stop.find("target"))
         spec.target = {target->at("metric").text, target->at("at_most").number};
     spec.on_divergence = stop.at("diverged").text == "stop";
@@ -202,7 +202,7 @@ Scenario build_scenario(const Node& root) {
     scenario.cluster = build_cluster(root.at("cluster"));
     scenario.trace = build_trace(root.at("trace"));
     scenario.threads_per_worker = to_int(root.at("execution").at("threads_per_worker"));
-    scenario.stall_timeout_s = quantity(root.at("execution").at("stall_timeout_s"), Quantity::time);
+    scenario.stall_timeout_s = quantity(root.at("execution").at("stall_timeout_s"), Quantity::duration);
     scenario.pool_threads = to_int(root.at("execution").at("pool_threads"));
     return scenario;
 }

@@ -67,7 +67,7 @@ void check_string(Node& node, const Node& schema, const std::string& path) {
     if (const Node* unit = schema.find("x-unit")) {
         try {
             check_number(parse_quantity(node.text, quantity_named(unit->text)), node, schema, path);
-        } catch (const std::invalid_argument& error) {
+        } catch (const sim::UnitError& error) {
             throw InputError(node.where, path, error.what());
         }
         return;

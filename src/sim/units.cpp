@@ -138,6 +138,7 @@ double parse_quantity(std::string_view text, Quantity quantity) {
     char* end = nullptr;
     const double number = std::strtod(whole.c_str(), &end);
     if (end == whole.c_str()) fail(text, kind, "no number");
+    if (!std::isfinite(number)) fail(text, kind, "not a finite number");
     const std::string_view unit = trimmed(end);
     if (unit.empty()) {
         if (number == 0) return 0;
@@ -151,7 +152,6 @@ double parse_quantity(std::string_view text, Quantity quantity) {
 double parse_physical(std::string_view text, Quantity quantity) {
     const double value = parse_quantity(text, quantity);
     const Kind& kind = kind_of(quantity);
-    if (!std::isfinite(value)) fail(text, kind, "not a finite number");
     if (value < 0) fail(text, kind, "negative");
     const bool rate = quantity == Quantity::bandwidth || quantity == Quantity::speed;
     if (rate && value == 0) fail(text, kind, "must be above zero");

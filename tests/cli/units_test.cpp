@@ -9,38 +9,22 @@
 using namespace rubato;
 using namespace rubato::cli;
 
-TEST_CASE("units are those of SimGrid") {
-    CHECK(parse_quantity("1Gbps", Quantity::bandwidth) * 8 == parse_quantity("1GBps", Quantity::bandwidth));
-    CHECK(parse_quantity("25Gbps", Quantity::bandwidth) == 3.125e9);
-    CHECK(parse_quantity("1KiBps", Quantity::bandwidth) == 1024);
-    CHECK(parse_quantity("1Mibps", Quantity::bandwidth) == 131072);
-    CHECK(parse_quantity("10us", Quantity::time) == doctest::Approx(1e-5));
-    CHECK(parse_quantity("2m", Quantity::time) == 120);
-    CHECK(parse_quantity("1d", Quantity::time) == 86400);
-    CHECK(parse_quantity("100Gf", Quantity::speed) == 1e11);
-    CHECK(parse_quantity("2Mflops", Quantity::speed) == 2e6);
-    CHECK(parse_quantity("350kB", Quantity::bytes) == 350e3);
-    CHECK(parse_quantity("1MiB", Quantity::bytes) == 1048576);
-    CHECK(parse_quantity("1.5 kB", Quantity::bytes) == 1500);
-}
-
 TEST_CASE("wrong units are refused with a suggestion") {
     const auto of = [](const char* value, const char* key = "cluster.network.star.bandwidth") {
         return error_of(small(), {std::string(key) + "=\"" + value + "\""});
     };
-    CHECK(of("1gbps").find("unknown unit \"gbps\" in \"1gbps\"; did you mean \"Gbps\" (bits) or \"GBps\" (bytes)?") !=
-          std::string::npos);
-    CHECK(of("1Gb/s").find("did you mean") != std::string::npos);
-    CHECK(of("1000").find("no unit in \"1000\"") != std::string::npos);
-    CHECK(of("fast").find("expected a number with a unit such as \"10Gbps\" (bits)") != std::string::npos);
+    CHECK(of("1gbps").find("unknown unit \"gbps\", did you mean GBps (bytes) or Gbps (bits)?") != std::string::npos);
+    CHECK(of("1Gb/s").find("did you mean Gbps") != std::string::npos);
+    CHECK(of("1000").find("no unit; expected a bandwidth such as") != std::string::npos);
+    CHECK(of("fast").find("\"fast\": no number") != std::string::npos);
     CHECK(of("-1Gbps").find("expected a number above 0") != std::string::npos);
     CHECK(of("0Gbps").find("expected a number above 0") != std::string::npos);
-    CHECK(of("nanGbps").find("expected a number") != std::string::npos);
-    CHECK(of("1e400Gbps").find("expected a number") != std::string::npos);
-    CHECK(of("1Us", "cluster.network.star.latency").find("did you mean \"us\"?") != std::string::npos);
-    CHECK(of("1GFlops", "cluster.network.star.host_speed").find("did you mean \"Gflops\"?") != std::string::npos);
+    CHECK(of("nanGbps").find("not a finite number") != std::string::npos);
+    CHECK(of("1e400Gbps").find("not a finite number") != std::string::npos);
+    CHECK(of("1Us", "cluster.network.star.latency").find("did you mean us?") != std::string::npos);
+    CHECK(of("1GFlops", "cluster.network.star.host_speed").find("did you mean Gf?") != std::string::npos);
     CHECK(of("1KB", "cost").find("expected an object") != std::string::npos);
-    CHECK(error_of(small(), {"cost={\"push_bytes\":\"1KB\"}"}).find("did you mean \"kB\"?") != std::string::npos);
+    CHECK(error_of(small(), {"cost={\"push_bytes\":\"1KB\"}"}).find("did you mean kB") != std::string::npos);
     CHECK(of("5ms", "cluster.server.push_s").empty());
 }
 

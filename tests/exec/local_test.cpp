@@ -15,17 +15,8 @@ using namespace rubato::test;
 namespace {
 
 Scenario small_training(const std::string& protocol, int lambda, int batch_size) {
-    Scenario scenario = timing_scenario(protocol, lambda, batch_size);
-    scenario.model.gradients = true;
-    scenario.model.name = "mlp";
-    scenario.model.hidden = {8};
-    scenario.data.dataset = "synthetic";
-    scenario.data.samples = 203;
-    scenario.data.test_samples = 40;
-    scenario.data.shape = {4, 4, 1};
-    scenario.data.classes = 3;
+    Scenario scenario = learning_scenario(protocol, lambda, batch_size, "mlp", 203);
     scenario.data.validation = 0.1;
-    scenario.optimizer.learning_rate = 0.05;
     scenario.stop.epochs = 3;
     scenario.evaluate.every_epochs = 1;
     scenario.trace.events = true;

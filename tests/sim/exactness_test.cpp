@@ -12,20 +12,11 @@ using namespace rubato::test;
 
 namespace {
 
-/// A small task on synthetic images: softmax or mlp.
-Scenario learning_scenario(const std::string& protocol, int lambda, int batch_size, const std::string& model = "mlp") {
-    Scenario scenario = timing_scenario(protocol, lambda, batch_size, 0.3);
-    scenario.model.gradients = true;
-    scenario.model.name = model;
-    scenario.model.hidden = {7};
-    scenario.data.dataset = "synthetic";
-    scenario.data.samples = 121;
-    scenario.data.test_samples = 20;
-    scenario.data.shape = {4, 4, 1};
-    scenario.data.classes = 3;
+/// Momentum, weight decay and a drop of the rate after the first of two epochs.
+Scenario training(const std::string& protocol, int lambda, int batch_size, const std::string& model = "mlp") {
+    Scenario scenario = learning_scenario(protocol, lambda, batch_size, model);
     scenario.optimizer.name = "momentum";
     scenario.optimizer.momentum = 0.9;
-    scenario.optimizer.learning_rate = 0.05;
     scenario.optimizer.weight_decay = 1e-4;
     scenario.optimizer.schedule = {{1, 0.5}};
     scenario.stop.epochs = 2;
@@ -90,7 +81,7 @@ TEST_CASE("one worker: every policy gives bitwise the weights of sequential SGD"
     for (const char* model : {"softmax", "mlp"})
         for (const char* protocol : {"hardsync", "n-softsync", "async"})
             for (const int batch_size : {1, 10, 121, 500}) {
-                const auto scenario = learning_scenario(protocol, 1, batch_size, model);
+                const auto scenario = training(protocol, 1, batch_size, model);
                 const auto task = learn::make_task(scenario);
                 CAPTURE(protocol);
                 CAPTURE(batch_size);
@@ -101,7 +92,7 @@ TEST_CASE("one worker: every policy gives bitwise the weights of sequential SGD"
 TEST_CASE("hardsync gives bitwise the weights of a sequential loop over the same slices, uneven rounds included") {
     for (const int lambda : {2, 3, 4, 7})
         for (const int batch_size : {5, 10, 16, 60, 200}) {
-            const auto scenario = learning_scenario("hardsync", lambda, batch_size);
+            const auto scenario = training("hardsync", lambda, batch_size);
             const auto task = learn::make_task(scenario);
             CAPTURE(lambda);
             CAPTURE(batch_size);
@@ -110,7 +101,7 @@ TEST_CASE("hardsync gives bitwise the weights of a sequential loop over the same
 }
 
 TEST_CASE("hardsync is within 1e-5 relative of one batch of batch_size * lambda") {
-    const auto scenario = learning_scenario("hardsync", 4, 8);
+    const auto scenario = training("hardsync", 4, 8);
     const auto task = learn::make_task(scenario);
     Loop workers{*task, scenario}, one{*task, scenario};
     workers.train(4, 8);
@@ -125,10 +116,10 @@ TEST_CASE("hardsync is within 1e-5 relative of one batch of batch_size * lambda"
 }
 
 TEST_CASE("n-softsync with n = lambda is async, row for row and bit for bit") {
-    auto soft = learning_scenario("n-softsync", 5, 8);
+    auto soft = training("n-softsync", 5, 8);
     soft.protocol.n = 5;
     const auto task = learn::make_task(soft);
-    const auto async = learning_scenario("async", 5, 8);
+    const auto async = training("async", 5, 8);
     Ledger a, b;
     CHECK(simulated_hash(soft, *task, &a) == simulated_hash(async, *task, &b));
     CHECK(a.gradients == b.gradients);
@@ -137,7 +128,7 @@ TEST_CASE("n-softsync with n = lambda is async, row for row and bit for bit") {
 
 TEST_CASE("the result does not depend on the number of pool threads") {
     for (const char* protocol : {"hardsync", "n-softsync", "async"}) {
-        auto scenario = learning_scenario(protocol, 6, 8);
+        auto scenario = training(protocol, 6, 8);
         scenario.protocol.n = 2;
         const auto task = learn::make_task(scenario);
         Ledger one, four;
@@ -155,7 +146,7 @@ TEST_CASE("runs that differ only in the staleness rule have the same schedule, r
     for (const auto kind :
          {StalenessRule::Kind::none, StalenessRule::Kind::inverse_n, StalenessRule::Kind::inverse_mean_staleness,
           StalenessRule::Kind::inverse_staleness, StalenessRule::Kind::polynomial, StalenessRule::Kind::sqrt_batch}) {
-        auto scenario = learning_scenario("n-softsync", 6, 8);
+        auto scenario = training("n-softsync", 6, 8);
         scenario.protocol.n = 3;
         scenario.optimizer.staleness_rule.kind = kind;
         const auto task = learn::make_task(scenario);
@@ -169,7 +160,7 @@ TEST_CASE("runs that differ only in the staleness rule have the same schedule, r
 
 TEST_CASE("the pushed weight of each gradient reaches the model exactly once: every element of every gradient is 1") {
     for (const char* protocol : {"hardsync", "n-softsync", "async"}) {
-        auto scenario = learning_scenario(protocol, 6, 8, "constant");
+        auto scenario = training(protocol, 6, 8, "constant");
         scenario.protocol.n = 3;
         scenario.model.dimension = 5;
         scenario.optimizer = {};

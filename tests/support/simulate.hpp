@@ -38,6 +38,22 @@ inline Scenario timing_scenario(const std::string& protocol, int lambda, int bat
     return scenario;
 }
 
+/// The same with real gradients: a small network on synthetic images.
+inline Scenario learning_scenario(const std::string& protocol, int lambda, int batch_size,
+                                  const std::string& model = "mlp", std::int64_t samples = 121) {
+    Scenario scenario = timing_scenario(protocol, lambda, batch_size, 0.3);
+    scenario.model.gradients = true;
+    scenario.model.name = model;
+    scenario.model.hidden = {7};
+    scenario.data.dataset = "synthetic";
+    scenario.data.samples = samples;
+    scenario.data.test_samples = 20;
+    scenario.data.shape = {4, 4, 1};
+    scenario.data.classes = 3;
+    scenario.optimizer.learning_rate = 0.05;
+    return scenario;
+}
+
 inline Simulated simulate(const Scenario& scenario, std::int64_t samples, const NetworkShape& shape = {},
                           const learn::Task* task = nullptr, trace::Recorder* recorder = nullptr) {
     IdealNetwork network(sim::star_hosts(scenario), shape.latency_s, shape.bandwidth, shape.jitter, shape.seed);

@@ -1,5 +1,7 @@
 #include "learn/sampler.hpp"
 
+#include "core/dealer.hpp"
+
 #include "learn/random.hpp"
 
 #include <fmt/format.h>
@@ -8,10 +10,6 @@
 #include <stdexcept>
 
 namespace rubato::learn {
-
-std::int64_t shard_size(std::int64_t samples, int lambda, WorkerId worker) {
-    return samples / lambda + (worker < samples % lambda ? 1 : 0);
-}
 
 /// The permutation of one epoch; whoever comes first makes it, without holding up those who want another.
 struct Sampler::Entry {
@@ -40,7 +38,7 @@ std::span<const std::int32_t> Sampler::part(WorkerId worker) const {
     if (mode_ != Sampling::sharded) return ids_;
     const std::int64_t before = worker * (samples() / lambda_) + std::min<std::int64_t>(worker, samples() % lambda_);
     return std::span(ids_).subspan(static_cast<std::size_t>(before),
-                                   static_cast<std::size_t>(shard_size(samples(), lambda_, worker)));
+                                   static_cast<std::size_t>(shard_samples(samples(), lambda_, worker)));
 }
 
 std::vector<std::int32_t> Sampler::make(WorkerId worker, std::int32_t epoch) const {

@@ -11,9 +11,6 @@
 
 namespace rubato::learn {
 
-/// Samples of `worker`'s part of N: N / lambda, one more for each of the first N % lambda workers.
-std::int64_t shard_size(std::int64_t samples, int lambda, WorkerId worker);
-
 /// A pure function of its arguments and `seed` (seeds.data), in every mode; may be called from several threads.
 ///
 /// shared_epoch, strided: a batch is positions [first, first + count) of the epoch's permutation of all samples.

@@ -1,4 +1,5 @@
 #include "learn/sampler.hpp"
+#include "core/dealer.hpp"
 
 #include <doctest/doctest.h>
 
@@ -72,13 +73,13 @@ TEST_CASE("random samples depend on the worker and their number alone") {
 
 TEST_CASE("sharded workers own disjoint parts and run through them by their own epochs") {
     const Sampler sampler(Sampling::sharded, 1, numbers(121), 3);
-    CHECK(shard_size(121, 3, 0) == 41);
-    CHECK(shard_size(121, 3, 1) == 40);
-    CHECK(shard_size(121, 3, 2) == 40);
-    CHECK(shard_size(2, 3, 2) == 0);
+    CHECK(shard_samples(121, 3, 0) == 41);
+    CHECK(shard_samples(121, 3, 1) == 40);
+    CHECK(shard_samples(121, 3, 2) == 40);
+    CHECK(shard_samples(2, 3, 2) == 0);
     Ids all;
     for (WorkerId worker = 0; worker < 3; worker++) {
-        const auto size = static_cast<std::int32_t>(shard_size(121, 3, worker));
+        const auto size = static_cast<std::int32_t>(shard_samples(121, 3, worker));
         const Ids own = draw(sampler, worker, {0, size, 0});
         const Ids next = draw(sampler, worker, {1, size, 0});
         CHECK(own != next);

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Callable, Iterator
 
 LINE_LENGTH = 120
+SCENARIO_TESTS = "tests/scenarios/meson.build"
 FILE_LENGTH = 400
 FILE_LENGTH_LISTED = 250
 
@@ -165,6 +166,16 @@ def valid_json(path: str, text: str) -> Iterator[Finding]:
         yield Finding(path, getattr(error, "lineno", 0), "json", str(error))
 
 
+def scenarios_are_tests(files: dict[str, str]) -> Iterator[Finding]:
+    """tests/scenarios/meson.build names every scenario, and none that is not there."""
+    listed = set(re.findall(r"'([\w/.-]+\.json)'", files.get(SCENARIO_TESTS, "")))
+    there = {path.removeprefix("scenarios/") for path in files if re.fullmatch(r"scenarios/.*\.json", path)}
+    for name in sorted(there - listed):
+        yield Finding("scenarios/" + name, 0, "scenario-test", f"{SCENARIO_TESTS} does not name it")
+    for name in sorted(listed - there):
+        yield Finding(SCENARIO_TESTS, 0, "scenario-test", f"scenarios/{name} does not exist")
+
+
 RULES: tuple[Callable[[str, str], Iterator[Finding]], ...] = (
     core_is_pure,
     rooms_see_what_they_may,
@@ -178,7 +189,10 @@ RULES: tuple[Callable[[str, str], Iterator[Finding]], ...] = (
 def check(files: dict[str, str]) -> list[Finding]:
     """All findings over files {path from the root: text}."""
     found = [finding for path, text in sorted(files.items()) for rule in RULES for finding in rule(path, text)]
-    return found + list(heavy_headers(files))
+    whole = [*heavy_headers(files)]
+    if SCENARIO_TESTS in files:
+        whole += scenarios_are_tests(files)
+    return found + whole
 
 
 def long_files(files: dict[str, str]) -> list[str]:

@@ -90,6 +90,14 @@ class RulesTest(unittest.TestCase):
         self.finds("json", "scenarios/x.json", '{"name": "x", "name": "y"}\n')
 
 
+    def test_scenarios_are_tests(self) -> None:
+        listed = {"tests/scenarios/meson.build": "files = ['papers/a.json']\n"}
+        self.assertEqual(rules_of({**listed, "scenarios/papers/a.json": "{}\n"}), [])
+        self.assertEqual(rules_of({**listed, "scenarios/papers/a.json": "{}\n", "scenarios/b.json": "{}\n"}),
+                         ["scenario-test"])
+        self.assertEqual(rules_of(listed), ["scenario-test"])
+
+
 class WholeTreeTest(unittest.TestCase):
     """The script as the build runs it."""
 

@@ -1,7 +1,9 @@
 #include "sim/run.hpp"
 
+#include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <utility>
 
 namespace rubato::sim {
 
@@ -60,9 +62,11 @@ void Run::arm() {
 // All events of one nanosecond are gathered before any of them is stepped, so that their order is that of the ties and
 // not of whatever produced them. What they cause at once makes a further gathering of the same nanosecond.
 void Run::on_alarm() {
-    alarm_ = -1;
+    // The network's clock may be a double, too coarse for nanoseconds after some weeks: an alarm that rings has come.
+    const Time reached = std::max(network_.now(), std::exchange(alarm_, -1));
     try {
-        for (Time due = queue_.next(); due >= 0 && due <= network_.now() && !error_; due = queue_.next()) {
+        for (Time due = queue_.next(); due >= 0 && due <= std::max(reached, network_.now()) && !error_;
+             due = queue_.next()) {
             now_ = std::max(now_, due);
             batch_.clear();
             while (queue_.next() == due) batch_.push_back(queue_.pop());

@@ -11,8 +11,11 @@ namespace {
 /// A message without payload: identities, a version and a few times.
 constexpr double control_bytes = 64;
 
-Time to_ns(double seconds) {
-    return std::llround(seconds * 1e9);
+/// `seconds` after `begin`. Throws PlatformError where nanoseconds in 63 bits cannot tell that time any more.
+Time after(Time begin, double seconds) {
+    if (!(seconds * 1e9 < 9e18 - static_cast<double>(begin)))
+        throw PlatformError("virtual time would pass 285 years: is a figure of cluster in the wrong unit?");
+    return begin + std::llround(seconds * 1e9);
 }
 
 }  // namespace
@@ -26,8 +29,7 @@ Due& Run::complete(RoleId role, Time at, Event event) {
 // The apply lane is first in, first out: the work begins when the lane is free.
 Time Run::occupy_apply(RoleId role, Time now, double seconds) {
     auto& seat = seats_[static_cast<std::size_t>(role)];
-    seat.apply_free_ns = std::max(seat.apply_free_ns, now) + to_ns(seconds);
-    return seat.apply_free_ns;
+    return seat.apply_free_ns = after(std::max(seat.apply_free_ns, now), seconds);
 }
 
 void Run::release(BufferId buffer, Time now) {
@@ -89,7 +91,7 @@ void Run::act(RoleId role, Time now, const Compute& action) {
     const double seconds =
         placement_.seconds(role, action.batch.count) * noise_factor(scenario_, role, action.worker_seq);
     const Time begin = std::max(now, seat.compute_free_ns);
-    seat.compute_free_ns = begin + to_ns(seconds);
+    seat.compute_free_ns = after(begin, seconds);
     buffers_.retain(action.weights);
     const BufferId gradient = buffers_.allocate();
     std::int32_t job = -1;
@@ -166,8 +168,9 @@ void Run::act(RoleId role, Time now, const Update& action) {
     const Time end = occupy_apply(role, now, push_s + cost.update_s * action.step_count);
     server_.pushes += pushes;
     server_.updates += action.step_count;
-    server_.push_ns += to_ns(push_s);
-    server_.update_ns += end - begin - to_ns(push_s);
+    const Time push_ns = after(0, push_s);
+    server_.push_ns += push_ns;
+    server_.update_ns += end - begin - push_ns;
     span(role, "apply", begin, end);
     complete(role, end, Applied{action.id, to});
 }

@@ -119,6 +119,13 @@ class Accounting(unittest.TestCase):
         self.assertEqual(*(self.summary(run)["time_s"] for run in runs))
         self.assertEqual([len(self.rows(run, "evals.csv")) for run in runs], [11, 2])
 
+    def test_years_of_virtual_time_end_and_centuries_are_refused(self) -> None:
+        scenario = self.timing(1000, 10, 4, {"name": "async"}, stop={"gradients": 400})
+        scenario["cluster"]["devices"]["default"] = {"seconds": {"10": 1e6}}
+        self.assertGreater(self.summary(self.run_scenario(scenario))["time_s"], 3e7)
+        scenario["cluster"]["devices"]["default"] = {"seconds": {"10": 1e9}}
+        self.run_scenario(scenario, status=2)
+
     def test_divergence_is_an_ending_with_its_first_bad_step(self) -> None:
         wild = {"optimizer": {"learning_rate": 1e30}, "stop": {"epochs": 5}, "model": {"name": "mlp", "hidden": [8]}}
         run = self.run_scenario(self.learning(8, {"name": "async"}, **wild), status=3)

@@ -22,6 +22,8 @@ bool engine_in_use = false;
 bool something_went_off = false;  ///< a host or link, once; before, routes need not be looked at
 
 Time to_ns(double seconds) {
+    if (!(seconds < 9e9))
+        throw PlatformError("virtual time would pass 285 years: is a bandwidth or latency in the wrong unit?");
     return std::llround(seconds * 1e9);
 }
 

@@ -119,12 +119,20 @@ void complete_workers(Node& root, std::vector<std::string>& notes) {
 void check_devices(const Node& root) {
     const Node& workers = root.at("workers");
     const Node& devices = root.at("cluster").at("devices");
-    std::vector<std::string> names{"default"};
+    // Without any class of devices there is the default one, by operations and the speed of the host. With some, a
+    // default that is not among them is more likely a slip of the pen.
+    std::vector<std::string> names;
     for (const auto& member : devices.members) {
         if (member.key != "comment") names.push_back(member.key);
     }
+    if (names.empty()) names.emplace_back("default");
     const auto check = [&](const Node& group, const std::string& path) {
         const Node* device = group.find("device");
+        if (!device && path == "workers" && !group.find("groups") &&
+            std::find(names.begin(), names.end(), "default") == names.end()) {
+            refuse(devices, "cluster.devices",
+                   "the workers are of device class \"default\", which is not among " + one_of(names, "and"));
+        }
         if (!device || std::find(names.begin(), names.end(), device->text) != names.end()) return;
         const std::string near = nearest(device->text, names);
         refuse(*device, path + ".device",
@@ -158,7 +166,8 @@ void check_protocol(Node& root) {
     if (n && n->whole() > lambda) {
         refuse(*n, "protocol.n",
                "expected at most the number of workers, " + std::to_string(lambda) + ", found " +
-                   std::to_string(n->whole()) + ": floor(lambda / n) gradients an update would be none");
+                   std::to_string(n->whole()) +
+                   ": floor(lambda / n) gradients an update would be none; set protocol.n too");
     }
 }
 

@@ -37,6 +37,12 @@ int replay_command(const std::string& run_directory) {
     log.seekg(0);
     const trace::ReplayResult result =
         trace::replay(log, make_roles(loaded.scenario, header.samples, header.parameters));
+    // A summary is written last, so the log of a run that has one was whole once.
+    if (result.same && !result.complete && fs::exists(folder / "summary.json", status)) {
+        std::printf("%s: differs: the log breaks off after line %lld, but the run has ended and left its summary\n",
+                    log_path.c_str(), static_cast<long long>(result.lines));
+        return exit_negative;
+    }
     if (!result.complete) warn(log_path + " breaks off: the run was killed; what is there was replayed");
     if (!result.same) {
         std::printf("%s: differs: %s\n", log_path.c_str(), result.difference.c_str());

@@ -2,6 +2,7 @@
 #include "cli/backends.hpp"
 #include "cli/commands.hpp"
 #include "cli/exit_status.hpp"
+#include "cli/expression.hpp"
 #include "cli/load.hpp"
 #include "cli/log.hpp"
 #include "cli/progress_bar.hpp"
@@ -10,7 +11,9 @@
 #include "learn/task.hpp"
 #include "trace/summary.hpp"
 
+#include <cerrno>
 #include <cstdio>
+#include <cstring>
 
 namespace rubato::cli {
 namespace {
@@ -88,10 +91,22 @@ int run_command(const RunOptions& options) {
     input.recorder = &recorder;
     input.interrupted = &interrupted;
     trace::DriverReport report;
-    {
+    try {
         ProgressBar bar(recorder, options.quiet);
         input.tick = [&bar] { bar.tick(); };
         report = backend->run(input);
+    } catch (const ExpressionError& problem) {
+        throw InputError(options.scenario + ": optimizer.staleness_rule: " + problem.what() + " (" + directory +
+                         " holds what was written until then, without a summary)");
+    } catch (const trace::OutputError& problem) {
+        // The summary is small: where there is room for it after all, it says how the run ended.
+        if (std::string(problem.what()).find(std::strerror(ENOSPC)) == std::string::npos) throw;
+        report = {};
+        report.backend = options.backend;
+        report.virtual_clock = options.backend == "sim";
+        report.status = Status::disk_full;
+        report.detail = problem.what();
+        error(problem.what());
     }
     const std::string summary = recorder.finish(report);
     print_summary(summary, directory, options);

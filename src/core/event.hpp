@@ -150,6 +150,16 @@ struct TimerFired {
     }
 };
 
-using Event = std::variant<Start, Delivered, Taken, GradientReady, Cancelled, Folded, Applied, Evaluated, TimerFired>;
+/// Somebody asks for the end of the run (a signal); only the version owner is told. The run ends in order, with its
+/// books.
+struct Interrupted {
+    static constexpr std::string_view kind = "interrupted";
+    bool operator==(const Interrupted&) const = default;
+    template <class Self, class F>
+    static void each(Self&, F&&) {}
+};
+
+using Event = std::variant<Start, Delivered, Taken, GradientReady, Cancelled, Folded, Applied, Evaluated, TimerFired,
+                           Interrupted>;
 
 }  // namespace rubato

@@ -20,7 +20,8 @@ std::string role_name(RoleId role) {
     return role == 0 ? "server" : "worker " + std::to_string(role - 1);
 }
 
-std::string divergence_text(const Finish& finish) {
+std::string ending_text(const Finish& finish) {
+    if (finish.status == Status::interrupted) return "stopped by a signal";
     if (finish.status != Status::diverged) return "";
     if (finish.worker < 0) return "the loss of version " + std::to_string(finish.version) + " is not finite";
     return "the loss of gradient " + std::to_string(finish.worker_seq) + " of worker " + std::to_string(finish.worker) +

@@ -27,8 +27,8 @@ std::string describe(const Role& role);
 /// "server", "worker 3".
 std::string role_name(RoleId role);
 
-/// What a Finish with status diverged says of the first figure that was not finite; empty for another status.
-std::string divergence_text(const Finish& finish);
+/// Why a run did not just finish: the first figure that was not finite, or the signal; empty where it did.
+std::string ending_text(const Finish& finish);
 
 /// The roles of a scenario: role 0 is the server, role 1 + w worker w. samples: training samples of one epoch;
 /// parameters: elements of weights and gradients (0 in timing-only runs without a model).

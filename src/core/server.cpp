@@ -118,6 +118,12 @@ void Server::on(Time now, const TimerFired& event, Actions& actions) {
     if (event.id == timer_ && !stopping_) begin_stop(now, Status::finished, actions);
 }
 
+void Server::on(Time now, const Interrupted&, Actions& actions) {
+    if (finished_) return;
+    if (!stopping_) begin_stop(now, Status::interrupted, actions);
+    status_ = Status::interrupted;
+}
+
 void Server::on(Time, const GradientReady&, Actions&) {
     throw std::logic_error("a server never computes gradients");
 }

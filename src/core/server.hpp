@@ -76,6 +76,7 @@ private:
     void on(Time now, const Applied& event, Actions& actions);
     void on(Time now, const Evaluated& event, Actions& actions);
     void on(Time now, const TimerFired& event, Actions& actions);
+    void on(Time now, const Interrupted& event, Actions& actions);
 
     // server.cpp: messages, one at a time
     void drain(Time now, Actions& actions);
@@ -84,7 +85,8 @@ private:
     void reply(RoleId to, const std::optional<Batch>& batch, bool with_weights, Time held_ns, Time queued_ns,
                Actions& actions);
     void release_round(Time now, Actions& actions);
-    Peer& peer(RoleId role) { return peers_[static_cast<std::size_t>(role - 1)]; }
+    Peer& peer(RoleId role) { return peers_.at(static_cast<std::size_t>(role - 1)); }
+    void expect(ActionId id) const;
     ActionId next_id() { return ++last_id_; }
 
     // server_apply.cpp: gradients become updates
@@ -121,7 +123,8 @@ private:
 
     BufferId weights_ = no_buffer;  ///< lent to the driver while an Update is under way
     Version version_ = 0;
-    bool busy_ = false;  ///< a Fold or an Update is under way
+    bool busy_ = false;     ///< a Fold or an Update is under way
+    ActionId busy_id_ = 0;  ///< which
     BufferId accumulator_ = no_buffer;
     std::vector<Contribution> round_;     ///< taken in, not yet in an update
     std::vector<Contribution> applying_;  ///< in the update under way

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <stdexcept>
 
 namespace rubato {
 
@@ -66,11 +67,17 @@ void Server::fold(Contribution& contribution, Actions& actions) {
     const double weight =
         static_cast<double>(contribution.row.samples) / static_cast<double>(round_.front().row.samples);
     busy_ = true;
-    actions.list.emplace_back(Fold{next_id(), accumulator_, contribution.gradient, contribution.factor * weight});
+    busy_id_ = next_id();
+    actions.list.emplace_back(Fold{busy_id_, accumulator_, contribution.gradient, contribution.factor * weight});
     accumulator_ = no_buffer;
 }
 
+void Server::expect(ActionId id) const {
+    if (!busy_ || id != busy_id_) throw std::logic_error("a completion of work that the server did not ask for");
+}
+
 void Server::on(Time now, const Folded& event, Actions& actions) {
+    expect(event.id);
     busy_ = false;
     accumulator_ = event.accumulator;
     auto& contribution = round_.back();
@@ -104,13 +111,15 @@ void Server::fire(Time now, Actions& actions) {
     const auto first_step = static_cast<std::int32_t>(actions.steps.size());
     const auto parts = static_cast<std::int32_t>(actions.parts.size()) - first_part;
     actions.steps.push_back({first_part, parts, rate_ * update_factor_});
-    actions.list.emplace_back(Update{next_id(), weights_, version_, first_step, 1});
+    busy_id_ = next_id();
+    actions.list.emplace_back(Update{busy_id_, weights_, version_, first_step, 1});
     weights_ = no_buffer;
     busy_ = true;
     fired_ns_ = now;
 }
 
 void Server::on(Time now, const Applied& event, Actions& actions) {
+    expect(event.id);
     busy_ = false;
     weights_ = event.weights;
     if (accumulator_ != no_buffer) actions.list.emplace_back(Release{accumulator_});

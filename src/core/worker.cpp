@@ -158,6 +158,9 @@ void Worker::on(Time, const Applied&, Actions&) {
 void Worker::on(Time, const Evaluated&, Actions&) {
     throw std::logic_error("a worker never evaluates");
 }
+void Worker::on(Time, const Interrupted&, Actions&) {
+    throw std::logic_error("only the server is told of signals");
+}
 void Worker::on(Time, const TimerFired&, Actions&) {}
 
 std::string Worker::waiting() const {

@@ -17,23 +17,19 @@ void LocalRun::act(Seat& seat, const Compute& action) {
     office_.retain(action.weights);
     const BufferId gradient = office_.allocate();
     seat.compute = action.id;
-    seat.compute_lane->push([this, &seat, action, gradient] {
-        try {
-            const Time begin = clock();
-            if (seat.cancel == action.id) {
-                office_.release(gradient, begin);
-                office_.release(action.weights, begin);
-                return mail(seat.id, Cancelled{action.id, begin});
-            }
-            const double loss = input_.task->gradient(office_.data(action.weights), seat.id - 1, action.worker_seq,
-                                                      action.batch, office_.data(gradient), *seat.workspace);
-            const Time end = clock();
-            office_.release(action.weights, end);
-            span(seat.id, "compute", begin, end);
-            mail(seat.id, GradientReady{action.id, gradient, begin, end, loss});
-        } catch (...) {
-            fail(std::current_exception());
+    give(*seat.compute_lane, [this, &seat, action, gradient] {
+        const Time begin = clock();
+        if (seat.cancel == action.id) {
+            office_.release(gradient, begin);
+            office_.release(action.weights, begin);
+            return mail(seat.id, Cancelled{action.id, begin});
         }
+        const double loss = input_.task->gradient(office_.data(action.weights), seat.id - 1, action.worker_seq,
+                                                  action.batch, office_.data(gradient), *seat.workspace);
+        const Time end = clock();
+        office_.release(action.weights, end);
+        span(seat.id, "compute", begin, end);
+        mail(seat.id, GradientReady{action.id, gradient, begin, end, loss});
     });
 }
 
@@ -47,7 +43,7 @@ void LocalRun::act(Seat& seat, const Fold& action) {
     const BufferId accumulator = first ? office_.allocate() : action.accumulator;
     const learn::FoldJob job{office_.data(accumulator), office_.data(action.gradient),
                              static_cast<float>(action.factor), first};
-    seat.apply_lane->push([this, &seat, job, accumulator, id = action.id] {
+    give(*seat.apply_lane, [this, &seat, job, accumulator, id = action.id] {
         const Time begin = clock();
         learn::run(job);
         const Time end = clock();
@@ -66,7 +62,7 @@ void LocalRun::act(Seat& seat, const Update& action) {
     for (const auto& part : seat.actions.parts) pushes += part.pushes;
     const BufferId to = office_.writable(action.weights);
     auto job = office_.locked([&](auto& pool) { return learn::resolve(action, seat.actions, to, pool); });
-    seat.apply_lane->push([this, &seat, job = std::move(job), to, action, pushes] {
+    give(*seat.apply_lane, [this, &seat, job = std::move(job), to, action, pushes] {
         const Time begin = clock();
         learn::run(job, optimizer_);
         const Time end = clock();
@@ -82,41 +78,38 @@ void LocalRun::act(Seat& seat, const Update& action) {
     });
 }
 
-// An evaluation takes cores from the workers, so it waits until they are done, unless a target depends on it.
+// An evaluation takes cores from the workers, so it waits until they are done. Where a target depends on it, it holds
+// the server up instead: the run then ends at the evaluation that reaches the target, and no backlog builds up.
 void LocalRun::act(Seat& seat, const Evaluate& action) {
     office_.retain(action.weights);
-    if (defer_) {
+    if (!defer_)
+        return give(*seat.apply_lane, [this, role = seat.id, action] {
+            const Time spent = evaluate_now(role, action);
+            std::lock_guard lock(report_mutex_);
+            server_.evaluate_ns += spent;
+        });
+    {
         std::lock_guard lock(deferred_mutex_);
-        // After the workers are done there is nothing to wait for any more.
-        if (finished_ < static_cast<int>(seats_.size()) - 1) {
-            deferred_.emplace_back(seat.id, action);
-            return;
-        }
+        deferred_.emplace_back(seat.id, action);
+        if (finished_ < static_cast<int>(seats_.size()) - 1) return;
     }
-    evaluate_lane_->push([this, role = seat.id, action] { evaluate_now(role, action); });
+    run_deferred();
 }
 
 void LocalRun::run_deferred() {
     std::lock_guard lock(deferred_mutex_);
     for (const auto& [role, action] : deferred_)
-        evaluate_lane_->push([this, r = role, a = action] { evaluate_now(r, a); });
+        give(*evaluate_lane_, [this, r = role, a = action] { evaluate_now(r, a); });
     deferred_.clear();
 }
 
-void LocalRun::evaluate_now(RoleId role, const Evaluate& action) {
-    try {
-        const Time begin = clock();
-        const auto metrics = input_.task->evaluate(office_.data(action.weights), *evaluators_);
-        const Time end = clock();
-        office_.release(action.weights, end);
-        {
-            std::lock_guard lock(report_mutex_);
-            server_.evaluate_ns += end - begin;
-        }
-        mail(role, Evaluated{action.id, metrics});
-    } catch (...) {
-        fail(std::current_exception());
-    }
+Time LocalRun::evaluate_now(RoleId role, const Evaluate& action) {
+    const Time begin = clock();
+    const auto metrics = input_.task->evaluate(office_.data(action.weights), *evaluators_);
+    const Time end = clock();
+    office_.release(action.weights, end);
+    mail(role, Evaluated{action.id, metrics});
+    return end - begin;
 }
 
 void LocalRun::act(Seat& seat, const Release& action) {
@@ -133,7 +126,7 @@ void LocalRun::act(Seat& seat, const Finish& action) {
     if (seat.id != 0) return;
     std::lock_guard lock(report_mutex_);
     report_.status = action.status;
-    report_.detail = divergence_text(action);
+    report_.detail = ending_text(action);
 }
 
 }  // namespace rubato::exec

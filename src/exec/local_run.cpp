@@ -74,7 +74,7 @@ void LocalRun::watch() {
     using namespace std::chrono_literals;
     std::uint64_t seen = 0;
     auto moved = std::chrono::steady_clock::now();
-    bool deferred_done = false;
+    bool deferred_done = false, interrupting = false;
     while (finished_ < static_cast<int>(seats_.size()) && !abort_) {
         std::this_thread::sleep_for(10ms);
         if (input_.tick) input_.tick();
@@ -87,12 +87,14 @@ void LocalRun::watch() {
             seen = steps_;
             moved = now;
         }
+        if (!interrupting && input_.interrupted != nullptr && *input_.interrupted) {
+            interrupting = true;
+            mail(0, Interrupted{});
+        }
+        // A long gradient is no stall.
+        if (working_ > 0) moved = now;
         std::lock_guard lock(report_mutex_);
-        if (input_.interrupted != nullptr && *input_.interrupted) {
-            report_.status = Status::interrupted;
-            report_.detail = "stopped by a signal";
-            abort_ = true;
-        } else if (std::chrono::duration<double>(now - moved).count() > scenario_.stall_timeout_s) {
+        if (std::chrono::duration<double>(now - moved).count() > scenario_.stall_timeout_s) {
             report_.status = Status::stalled;
             report_.detail = waiting_text();
             abort_ = true;
@@ -123,6 +125,18 @@ void LocalRun::mail(RoleId role, const Event& event) {
         seat.mailbox.push_back(event);
     }
     seat.wake.notify_one();
+}
+
+void LocalRun::give(Lane& lane, std::function<void()> job) {
+    ++working_;
+    lane.push([this, job = std::move(job)] {
+        try {
+            job();
+        } catch (...) {
+            fail(std::current_exception());
+        }
+        --working_;
+    });
 }
 
 void LocalRun::fail(std::exception_ptr error) {
@@ -167,6 +181,7 @@ void LocalRun::reactor(Seat& seat) {
                 step(seat.role, seat.now, *event, seat.actions);
             }
             if (input_.recorder != nullptr) input_.recorder->step(seat.now, seat.id, *event, seat.actions);
+            if (input_.observer) input_.observer(seat.now, seat.id, *event, seat.actions);
             ++steps_;
             execute(seat);
         }

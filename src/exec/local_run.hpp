@@ -45,9 +45,11 @@ private:
     std::optional<Event> next_event(Seat& seat);
     void execute(Seat& seat);
     void mail(RoleId role, const Event& event);
+    /// Puts a job on a lane; what it throws ends the run.
+    void give(Lane& lane, std::function<void()> job);
     void fail(std::exception_ptr error);
     void watch();
-    void evaluate_now(RoleId role, const Evaluate& action);
+    Time evaluate_now(RoleId role, const Evaluate& action);
     void run_deferred();
     std::string waiting_text();
     void span(RoleId role, const char* kind, Time begin, Time end, RoleId peer = -1);
@@ -72,6 +74,7 @@ private:
     std::atomic<bool> abort_{false};
     std::atomic<std::uint64_t> steps_{0};
     std::atomic<int> finished_{0};
+    std::atomic<int> working_{0};  ///< jobs on lanes, waiting or running
     std::mutex report_mutex_;
     trace::DriverReport report_;
     trace::ServerRow server_;

@@ -75,10 +75,9 @@ void Run::on_alarm() {
                 queue_.free(id);
             }
             if (finished_ == static_cast<int>(roles_.size())) return network_.stop();
-            if (input_.interrupted != nullptr && *input_.interrupted) {
-                report_.status = Status::interrupted;
-                report_.detail = "stopped by a signal";
-                return network_.stop();
+            if (!interrupting_ && !seats_[0].finished && input_.interrupted != nullptr && *input_.interrupted) {
+                interrupting_ = true;
+                complete(0, now_, Interrupted{});
             }
         }
         arm();

@@ -72,12 +72,12 @@ private:
     EventQueue queue_;
     Transport transport_;
     learn::BufferPool buffers_;
-    std::unique_ptr<learn::Pool> pool_;
     std::unique_ptr<learn::Optimizer> optimizer_;
     std::vector<std::unique_ptr<Job>> jobs_;
     std::vector<std::int32_t> free_jobs_;
-    std::vector<DueId> batch_;        ///< due at one nanosecond
-    std::vector<Time> control_free_;  ///< last arrival on the control channel [to server, to worker]
+    std::unique_ptr<learn::Pool> pool_;  ///< after what its threads work on: a run may end in the middle of a gradient
+    std::vector<DueId> batch_;           ///< due at one nanosecond
+    std::vector<Time> control_free_;     ///< last arrival on the control channel [to server, to worker]
     Actions actions_;
     trace::DriverReport report_;
     trace::ServerRow server_;
@@ -86,6 +86,7 @@ private:
     int finished_ = 0;
     std::uint64_t steps_ = 0;
     bool timeline_ = false;
+    bool interrupting_ = false;  ///< the server has been told of a signal
     std::exception_ptr error_;
 };
 

@@ -199,7 +199,7 @@ void Run::act(RoleId role, Time, const Finish& action) {
     for (const DueId timer : seat.timers) queue_[timer].cancelled = true;
     if (role != 0) return;
     report_.status = action.status;
-    report_.detail = divergence_text(action);
+    report_.detail = ending_text(action);
 }
 
 }  // namespace rubato::sim

@@ -152,7 +152,7 @@ TEST_CASE("combinations without a meaning are refused with the reason") {
     CHECK(error_of(small(), {"protocol={\"name\":\"n-softsync\",\"n\":9}"}) ==
           "--set protocol={\"name\":\"n-softsync\",\"n\":9}: protocol.n: expected at most the number of workers, 8, "
           "found 9: "
-          "floor(lambda / n) gradients an update would be none");
+          "floor(lambda / n) gradients an update would be none; set protocol.n too");
     CHECK(error_of(small(), {"protocol={\"name\":\"n-softsync\",\"n\":2,\"gradients_per_update\":2}"})
               .find("protocol.n: cannot stand beside gradients_per_update") != std::string::npos);
     CHECK(error_of(small("\"stop\": {\"epochs\": 1, \"target\": {\"at_most\": 0.1}}"))
@@ -181,7 +181,7 @@ TEST_CASE("combinations without a meaning are refused with the reason") {
     CHECK(
         error_of(small("\"optimizer\": {\"schedule\": [{\"epoch\": 2, \"factor\": 1}, {\"epoch\": 1, \"factor\": 1}]}"))
             .find("optimizer.schedule[1].epoch: expected epochs in ascending order") != std::string::npos);
-    CHECK(error_of(small("\"cluster\": {\"devices\": {\"x\": {\"p\": 1}}}")).find("p and b0 need c") !=
+    CHECK(error_of(small("\"cluster\": {\"devices\": {\"default\": {\"p\": 1}}}")).find("p and b0 need c") !=
           std::string::npos);
     CHECK(error_of(small("\"cluster\": {\"devices\": {\"x\": {\"a\": 1, \"c\": 1}}}")).find("cannot stand beside a") !=
           std::string::npos);

@@ -30,7 +30,7 @@ GOOD = [
     ("seed", 4.0), ("comment", "why"), ("data.sampling", "random"), ("data.validation", 0), ("protocol.name", "ssgd"),
     ("cluster.network.concurrent_transfers", None), ("cluster.network.star.bandwidth", "25Gbps"),
     ("cluster.network.star.latency", 0), ("workers.hosts", {"8": 2, "comment": "c"}), ("workers.hosts", 3),
-    ("cluster.devices.v100", {"seconds": {"8": 0.03, "32": "90ms"}, "comment": "c"}),
+    ("cluster.devices.default", {"seconds": {"8": 0.03, "32": "90ms"}, "comment": "c"}),
     ("cluster.devices.default", {"a": 0.1, "b": 0.2}),
     ("optimizer.staleness_rule", "inverse-n"), ("optimizer.staleness_rule", {"name": "polynomial", "exponent": 1}),
     ("optimizer.staleness_rule", {"expression": "1/(1+a*staleness)", "a": 2, "comment": "c"}),

@@ -172,3 +172,17 @@ TEST_CASE("roles are values: a copy that is fed the same events does the same an
     CHECK(describe(roles[0]).find("server of async at version 0") == 0);
     CHECK(describe(roles[1]) == describe(copies[1]));
 }
+
+TEST_CASE("a role refuses what cannot be: a worker that is not there, a completion that it did not ask for") {
+    Scenario scenario;
+    scenario.workers.groups = {{2, "default", 0}};
+    scenario.protocol.name = "async";
+    auto roles = make_roles(scenario, 100, 10);
+    Actions actions;
+    step(roles[0], 0, Start{1}, actions);
+    CHECK_THROWS(step(roles[0], 1, Delivered{9, Channel::gradient, Push{}, {2, 0, 10}, 0, 0}, actions));
+    CHECK_THROWS(step(roles[0], 1, Applied{77, 1}, actions));
+    step(roles[0], 2, Delivered{1, Channel::gradient, Push{}, {2, 0, 10}, 0, 0}, actions);
+    CHECK_THROWS(step(roles[0], 3, Applied{77, 1}, actions));
+    CHECK_THROWS(step(roles[1], 0, Interrupted{}, actions));
+}

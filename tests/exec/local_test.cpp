@@ -6,6 +6,7 @@
 
 #include <doctest/doctest.h>
 #include <fstream>
+#include <mutex>
 #include <sstream>
 #include <thread>
 
@@ -25,6 +26,7 @@ Scenario small_training(const std::string& protocol, int lambda, int batch_size)
 
 struct LocalResult {
     trace::DriverReport report;
+    Ledger ledger;
     std::string log;
 };
 
@@ -47,6 +49,11 @@ LocalResult run_here(const Scenario& scenario, const learn::Task& task,
     input.recorder = &recorder;
     input.interrupted = interrupted;
     LocalResult result;
+    std::mutex mutex;
+    input.observer = [&](Time, RoleId, const Event&, const Actions& actions) {
+        std::lock_guard lock(mutex);
+        result.ledger.add(actions);
+    };
     result.report = exec::run_local(input);
     recorder.finish(result.report);
     std::ifstream in(directory.path() / "run" / "events.log");
@@ -131,4 +138,38 @@ TEST_CASE("local: an interrupted run says so") {
     });
     CHECK(run_here(scenario, *task, &interrupted).report.status == Status::interrupted);
     later.join();
+}
+
+TEST_CASE("local: evaluations come in the order of their versions, the final one last") {
+    const auto scenario = small_training("hardsync", 2, 30);
+    const auto task = learn::make_task(scenario);
+    for (int repeat = 0; repeat < 20; ++repeat) {
+        const auto run = run_here(scenario, *task);
+        REQUIRE(run.ledger.evals.size() == 4);
+        for (std::size_t i = 1; i < 4; ++i) CHECK(run.ledger.evals[i - 1].version < run.ledger.evals[i].version);
+        CHECK(run.ledger.evals.back().version == run.ledger.updates.back().version);
+    }
+}
+
+TEST_CASE("local: a target ends the run at the evaluation that reaches it") {
+    auto scenario = small_training("async", 3, 8);
+    scenario.stop.epochs = 200;
+    scenario.stop.target = Target{"valid_error", 1.0};
+    scenario.evaluate.every_epochs = 1.3;
+    const auto task = learn::make_task(scenario);
+    const auto run = run_here(scenario, *task);
+    // The very first evaluation, of version 0, reaches it; one update may have been under way.
+    CHECK(run.ledger.updates.size() <= 1);
+    CHECK(run.report.servers.front().evaluate_ns > 0);
+}
+
+TEST_CASE("local: a gradient that takes longer than the limit of a stall is no stall") {
+    auto scenario = small_training("hardsync", 1, 20000);
+    scenario.data.samples = 20000;
+    scenario.data.shape = {28, 28, 1};
+    scenario.model.hidden = {64};
+    scenario.stop.epochs = 1;
+    scenario.stall_timeout_s = 0.012;
+    const auto task = learn::make_task(scenario);
+    CHECK(run_here(scenario, *task).report.status == Status::finished);
 }

@@ -81,6 +81,12 @@ def check_replay(program, run, work):
     """The recorded run replays; with one line altered it does not, and the line is named."""
     rubato(program, "replay", run)
     lines = (run / "events.log").read_text().splitlines(keepends=True)
+    short = work / "short"
+    short.mkdir()
+    for name in ("scenario.json", "summary.json"):
+        (short / name).write_text((run / name).read_text())
+    (short / "events.log").write_text("".join(lines[:-1]))
+    assert "breaks off" in rubato(program, "replay", short, status=1)
     chosen = random.Random(7).sample(range(1, len(lines) - 1), 5)
     for index in chosen:
         altered = work / f"altered-{index}"
@@ -90,6 +96,7 @@ def check_replay(program, run, work):
         at = max(position for position, character in enumerate(line) if character.isdigit())
         changed = line[:at] + str((int(line[at]) + 1) % 10) + line[at + 1 :]
         (altered / "events.log").write_text("".join(lines[:index] + [changed] + lines[index + 1 :]))
+        (altered / "summary.json").write_text((run / "summary.json").read_text())
         said = rubato(program, "replay", altered, status=1)
         assert f"line {index + 1}" in said or f":{index + 1}:" in said, (index + 1, said)
         assert "server" in said or "worker" in said, said

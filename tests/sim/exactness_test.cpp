@@ -175,3 +175,29 @@ TEST_CASE("the pushed weight of each gradient reaches the model exactly once: ev
         CHECK(hash == learn::weights_hash(expected));
     }
 }
+
+TEST_CASE("real gradients under way do not outlive a run that ends early") {
+    const auto scenario = training("async", 6, 8);
+    const auto task = learn::make_task(scenario);
+    for (std::int64_t steps = 10; steps < 60; steps += 7) {
+        const auto run = simulate(scenario, task->samples(), {}, task.get(), steps);
+        CHECK(run.report.status == Status::interrupted);
+        CHECK(run.ledger.count(rubato::Outcome::cancelled) > 0);
+        CHECK(run.report.weights_hash.has_value());
+    }
+    // An exception in the middle: the pool still works on buffers of the run that is being taken down.
+    for (int steps = 10; steps < 60; steps += 7) {
+        IdealNetwork network(sim::star_hosts(scenario), 1e-5, 1e12);
+        const auto placement = sim::place(scenario, network.hosts());
+        sim::RunInput input;
+        input.scenario = &scenario;
+        input.task = task.get();
+        input.samples = task->samples();
+        input.parameters = task->parameters();
+        int left = steps;
+        input.observer = [&](Time, RoleId, const Event&, const Actions&) {
+            if (left-- == 0) throw std::runtime_error("enough");
+        };
+        CHECK_THROWS_WITH(sim::Run(input, network, placement).go(), "enough");
+    }
+}

@@ -5,6 +5,8 @@
 #include "support/checkers.hpp"
 #include "support/ideal_network.hpp"
 
+#include <atomic>
+
 namespace rubato::test {
 
 struct Simulated {
@@ -54,8 +56,9 @@ inline Scenario learning_scenario(const std::string& protocol, int lambda, int b
     return scenario;
 }
 
+/// interrupt_after: so many steps until a signal comes; -1: none.
 inline Simulated simulate(const Scenario& scenario, std::int64_t samples, const NetworkShape& shape = {},
-                          const learn::Task* task = nullptr, trace::Recorder* recorder = nullptr) {
+                          const learn::Task* task = nullptr, std::int64_t interrupt_after = -1) {
     IdealNetwork network(sim::star_hosts(scenario), shape.latency_s, shape.bandwidth, shape.jitter, shape.seed);
     const auto placement = sim::place(scenario, network.hosts());
     Simulated result;
@@ -65,10 +68,12 @@ inline Simulated simulate(const Scenario& scenario, std::int64_t samples, const 
     input.task = task;
     input.samples = samples;
     input.parameters = task ? task->parameters() : 1;
-    input.recorder = recorder;
+    std::atomic<bool> interrupted{false};
+    input.interrupted = &interrupted;
     input.observer = [&](Time now, RoleId role, const Event& event, const Actions& actions) {
         checker.see(now, role, event, actions);
         result.ledger.add(actions);
+        if (interrupt_after >= 0 && interrupt_after-- == 0) interrupted = true;
     };
     result.report = sim::Run(input, network, placement).go();
     if (result.report.status != Status::deadlock) checker.at_end();

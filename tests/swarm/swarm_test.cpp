@@ -129,3 +129,15 @@ TEST_CASE("the naive oracle agrees row for row where nothing is shared and the s
         REQUIRE(rows == softsync_oracle(input));
     }
 }
+
+TEST_CASE("swarm: a run that is interrupted at any step ends in order, with every gradient in the books") {
+    for (std::uint64_t seed = 1; seed <= 400; ++seed) {
+        const auto it = draw(seed);
+        INFO("seed ", seed);
+        const auto run = simulate(it.scenario, it.samples, it.network, nullptr, static_cast<std::int64_t>(seed));
+        auto scenario = it.scenario;
+        scenario.stop = {};
+        REQUIRE_NOTHROW(check_books(scenario, it.samples, run.ledger, run.started));
+        REQUIRE((run.report.status == Status::interrupted || run.report.status == Status::finished));
+    }
+}

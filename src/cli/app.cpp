@@ -68,7 +68,8 @@ void declare(CLI::App& app, Arguments& arguments) {
     for (const CLI::Option* option : command.get_options()) {
         for (const auto& name : option->get_lnames()) known.push_back("--" + name);
     }
-    const std::string prefix = command.get_name().empty() ? "" : command.get_name() + ": ";
+    const bool program = command.get_parent() == nullptr;
+    const std::string prefix = program ? "" : command.get_name() + ": ";
     if (!extra.starts_with('-')) throw InputError(prefix + "unexpected argument \"" + extra + "\"");
     const std::string name = extra.substr(0, extra.find('='));
     const std::string near = nearest(name, known);

@@ -130,6 +130,14 @@ void drop(Node& object, const std::string& path, const std::string& key, const s
     object.erase(key);
 }
 
+/// Whether what `newer` says makes a key written at `older` meaningless. Of two --set flags the one that names the kind
+/// does, in either order, so that a script may set `n` for protocols with and without it; within one flag it is an
+/// error.
+bool outranks(const Where& newer, const Where& older) {
+    if (newer.rank != older.rank) return newer.rank > older.rank;
+    return newer.rank == set_rank && to_text(newer) != to_text(older);
+}
+
 /// Drops keys of `node` that a newer layer's sibling made meaningless; what one layer says at once is left for the
 /// check.
 void drop_misfits(Node& node, const Node& schema, const std::string& path, std::vector<std::string>& notes) {
@@ -146,7 +154,7 @@ void drop_misfits(Node& node, const Node& schema, const std::string& path, std::
                 Node selector = Node::object();
                 selector.set(sibling, member.value, {});
                 std::string why;
-                if (own == node.members.end() || own->where.rank >= member.where.rank) break;
+                if (own == node.members.end() || !outranks(member.where, own->where)) break;
                 if (goes_with(child, schema, selector, &why)) break;
                 drop(node, path, key, why, Where(member.where), notes);
                 break;

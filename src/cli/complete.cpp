@@ -167,7 +167,7 @@ void check_protocol(Node& root) {
         refuse(*n, "protocol.n",
                "expected at most the number of workers, " + std::to_string(lambda) + ", found " +
                    std::to_string(n->whole()) +
-                   ": floor(lambda / n) gradients an update would be none; set protocol.n too");
+                   ": floor(lambda / n) gradients an update would be none (n and the number of workers go together)");
     }
 }
 

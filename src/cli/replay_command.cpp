@@ -43,7 +43,7 @@ int replay_command(const std::string& run_directory) {
                     log_path.c_str(), static_cast<long long>(result.lines));
         return exit_negative;
     }
-    if (!result.complete) warn(log_path + " breaks off: the run was killed; what is there was replayed");
+    if (!result.complete) warn(log_path + " breaks off: the run did not end in order; what is there was replayed");
     if (!result.same) {
         std::printf("%s: differs: %s\n", log_path.c_str(), result.difference.c_str());
         return exit_negative;

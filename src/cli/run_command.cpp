@@ -51,6 +51,7 @@ std::string repeat_command(const std::string& backend) {
 
 int run_command(const RunOptions& options) {
     if (options.quiet) be_quiet();
+    const std::atomic<bool>& interrupted = watch_signals();
     require_backend(options.backend);
     std::vector<std::string> sets = options.sets;
     if (options.timeline) sets.emplace_back("trace.timeline=true");
@@ -81,7 +82,6 @@ int run_command(const RunOptions& options) {
     output.places = backend->places();
     const auto task = scenario.model.gradients ? learn::make_task(scenario) : nullptr;
 
-    const std::atomic<bool>& interrupted = watch_signals();
     trace::Recorder recorder(scenario, output);
     trace::RunInput input;
     input.scenario = &scenario;

@@ -105,6 +105,10 @@ struct WorkerRow {
     Time apply_wait_ns = 0;   ///< behind other work of the server
     Time idle_ns = 0;         ///< before the first and after the last piece of work
     bool operator==(const WorkerRow&) const = default;
+    Time sum_ns() const {
+        return compute_ns + push_queued_ns + push_moving_ns + pull_request_ns + pull_moving_ns + policy_wait_ns +
+               apply_wait_ns + idle_ns;
+    }
     template <class Self, class F>
     static void each(Self& self, F&& field) {
         field("worker", self.worker);

@@ -81,7 +81,7 @@ void Output::finish(const Figures& figures, const DriverReport& report, const st
         const auto& worker = figures.workers[i];
         const auto id = static_cast<WorkerId>(i);
         workers.append(worker_line(id, place_of(places, id + 1), worker.outcomes, worker.staleness.mean(),
-                                   worker.staleness.percentile(99), worker.times));
+                                   worker.staleness.percentile(99), worker.times, figures.last_update_ns));
     }
     workers.close();
     LineFile servers(path("servers.csv"), servers_header);

@@ -101,8 +101,7 @@ std::string check_run(const std::string& directory) {
 }
 
 std::string check_times(const WorkerRow& row, Time run_ns) {
-    const Time sum = row.compute_ns + row.push_queued_ns + row.push_moving_ns + row.pull_request_ns +
-                     row.pull_moving_ns + row.policy_wait_ns + row.apply_wait_ns + row.idle_ns;
+    const Time sum = row.sum_ns();
     if (std::abs(static_cast<double>(sum - run_ns)) <= tolerance * static_cast<double>(run_ns)) return {};
     return fmt::format("worker {}: the times add up to {} ns, the run took {} ns", row.worker, sum, run_ns);
 }

@@ -134,7 +134,7 @@ std::int64_t& Outcomes::of(Outcome outcome) {
 
 std::string worker_line(WorkerId worker, const Place& place, const Outcomes& outcomes,
                         std::optional<double> staleness_mean, std::optional<std::int64_t> staleness_p99,
-                        const std::optional<WorkerRow>& times) {
+                        const std::optional<WorkerRow>& times, Time run_ns) {
     Line line;
     line << std::int64_t{worker} << place.device << place.host;
     line << (times ? std::optional(times->gradients) : std::nullopt);
@@ -145,7 +145,10 @@ std::string worker_line(WorkerId worker, const Place& place, const Outcomes& out
     line.seconds(times->pull_request_ns).seconds(times->pull_moving_ns);
     line.seconds(times->policy_wait_ns).seconds(times->apply_wait_ns);
     line.seconds(0);  // no worker evaluates yet
-    line.seconds(times->idle_ns);
+    // A worker's books close when it hears of the end; what it idled beyond the last update is cut off. Time that is
+    // missing is not made up: it would hide a fault of the books.
+    const Time beyond = std::max<Time>(0, times->sum_ns() - run_ns);
+    line.seconds(std::max<Time>(0, times->idle_ns - beyond));
     return (line << times->inquiries << times->pulls).done();
 }
 

@@ -38,10 +38,11 @@ struct Outcomes {
     std::int64_t& of(Outcome outcome);
 };
 
-/// One line of workers.csv without its newline; `times` is empty where the worker never came to its end.
+/// One line of workers.csv without its newline; `times` is empty where the worker never came to its end. Idling
+/// beyond `run_ns`, the time of the last applied update, is cut off.
 std::string worker_line(WorkerId worker, const Place& place, const Outcomes& outcomes,
                         std::optional<double> staleness_mean, std::optional<std::int64_t> staleness_p99,
-                        const std::optional<WorkerRow>& times);
+                        const std::optional<WorkerRow>& times, Time run_ns);
 /// One line of servers.csv without its newline. Idle is what remains of `run_ns`, the time of the last applied update.
 std::string server_line(const ServerRow& row, const Place& place, Time run_ns);
 

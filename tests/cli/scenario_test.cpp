@@ -167,7 +167,7 @@ TEST_CASE("combinations without a meaning are refused with the reason") {
     CHECK(error_of(small(), {"protocol={\"name\":\"n-softsync\",\"n\":9}"}) ==
           "--set protocol={\"name\":\"n-softsync\",\"n\":9}: protocol.n: expected at most the number of workers, 8, "
           "found 9: "
-          "floor(lambda / n) gradients an update would be none; set protocol.n too");
+          "floor(lambda / n) gradients an update would be none (n and the number of workers go together)");
     CHECK(error_of(small(), {"protocol={\"name\":\"n-softsync\",\"n\":2,\"gradients_per_update\":2}"})
               .find("protocol.n: cannot stand beside gradients_per_update") != std::string::npos);
     CHECK(error_of(small("\"stop\": {\"epochs\": 1, \"target\": {\"at_most\": 0.1}}"))

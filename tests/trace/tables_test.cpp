@@ -79,9 +79,14 @@ TEST_CASE("workers and servers") {
     times.inquiries = 8;
     times.pulls = 7;
     const Outcomes outcomes{6, 1, 0, 1};
-    CHECK(worker_line(1, {"node 1, rack \"b\"", "cpu"}, outcomes, 0.5, 2, times) ==
+    CHECK(worker_line(1, {"node 1, rack \"b\"", "cpu"}, outcomes, 0.5, 2, times, times.sum_ns()) ==
           "1,cpu,\"node 1, rack \"\"b\"\"\",8,6,1,0,1,0.5,2,1.5,0,0,0,0,0,0,0,1e-09,8,7");
-    CHECK(worker_line(1, {}, {}, {}, {}, {}) == "1,,,,0,0,0,0,,,,,,,,,,,,,");
+    CHECK(worker_line(1, {}, {}, {}, {}, {}, 0) == "1,,,,0,0,0,0,,,,,,,,,,,,,");
+    // Idling beyond the last update is cut off; missing time stays missing.
+    times.idle_ns = 1'000'000'000;
+    CHECK(worker_line(1, {}, {}, {}, {}, times, 2'000'000'000).ends_with(",0,0.5,8,7"));
+    CHECK(worker_line(1, {}, {}, {}, {}, times, 1'000'000'000).ends_with(",0,0,8,7"));
+    CHECK(worker_line(1, {}, {}, {}, {}, times, 3'000'000'000).ends_with(",0,1,8,7"));
     ServerRow row;
     row.pushes = 3;
     row.update_ns = 250'000'000;
@@ -103,7 +108,7 @@ TEST_CASE("every line has as many cells as its header, the longest values includ
         CHECK(cells(line(eval)) == cells(evals_header));
     }
     CHECK(cells(line(Span{})) == cells(timeline_header));
-    CHECK(cells(worker_line(0, {}, {}, {}, {}, {})) == cells(workers_header));
-    CHECK(cells(worker_line(0, {}, {}, {}, {}, WorkerRow{})) == cells(workers_header));
+    CHECK(cells(worker_line(0, {}, {}, {}, {}, {}, 0)) == cells(workers_header));
+    CHECK(cells(worker_line(0, {}, {}, {}, {}, WorkerRow{}, 0)) == cells(workers_header));
     CHECK(cells(server_line({}, {}, 0)) == cells(servers_header));
 }

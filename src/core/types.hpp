@@ -60,7 +60,4 @@ struct Batch {
 /// Channels between two roles; each is first in, first out in every backend.
 enum class Channel : std::uint8_t { control, gradient, weights };
 
-/// Each role has two lanes of work, first in, first out: simulation charges them, execution maps them to threads.
-enum class Lane : std::uint8_t { compute, apply };
-
 }  // namespace rubato

@@ -126,8 +126,8 @@ void Run::process(DueId id, Time now) {
     Event event = queue_[id].event;
     if (auto* ready = std::get_if<GradientReady>(&event)) {
         if (const auto job = queue_[id].job; job >= 0) {
-            pool_->wait(jobs_[static_cast<std::size_t>(job)]->work);
-            ready->loss = jobs_[static_cast<std::size_t>(job)]->work.loss;
+            pool_->wait(*jobs_[static_cast<std::size_t>(job)]);
+            ready->loss = jobs_[static_cast<std::size_t>(job)]->loss;
             free_jobs_.push_back(job);
         }
         span(role, "compute", ready->begin_ns, ready->end_ns);

@@ -34,10 +34,6 @@ private:
         std::vector<DueId> timers;
         bool finished = false;
     };
-    struct Job {
-        learn::GradientJob work;
-        bool used = false;
-    };
 
     void start_roles();
     void process(DueId id, Time now);
@@ -73,7 +69,7 @@ private:
     Transport transport_;
     learn::BufferPool buffers_;
     std::unique_ptr<learn::Optimizer> optimizer_;
-    std::vector<std::unique_ptr<Job>> jobs_;
+    std::vector<std::unique_ptr<learn::GradientJob>> jobs_;
     std::vector<std::int32_t> free_jobs_;
     std::unique_ptr<learn::Pool> pool_;  ///< after what its threads work on: a run may end in the middle of a gradient
     std::vector<DueId> batch_;           ///< due at one nanosecond

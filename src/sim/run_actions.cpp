@@ -98,11 +98,11 @@ void Run::act(RoleId role, Time now, const Compute& action) {
     if (pool_) {
         if (free_jobs_.empty()) {
             free_jobs_.push_back(static_cast<std::int32_t>(jobs_.size()));
-            jobs_.push_back(std::make_unique<Job>());
+            jobs_.push_back(std::make_unique<learn::GradientJob>());
         }
         job = free_jobs_.back();
         free_jobs_.pop_back();
-        auto& work = jobs_[static_cast<std::size_t>(job)]->work;
+        auto& work = *jobs_[static_cast<std::size_t>(job)];
         work.weights = buffers_.data(action.weights);
         work.gradient = buffers_.data(gradient);
         work.worker = role - 1;
@@ -124,7 +124,7 @@ void Run::act(RoleId role, Time now, const Cancel& action) {
     auto& due = queue_[seat.compute];
     const auto ready = std::get<GradientReady>(due.event);
     if (due.job >= 0) {
-        pool_->cancel(jobs_[static_cast<std::size_t>(due.job)]->work);
+        pool_->cancel(*jobs_[static_cast<std::size_t>(due.job)]);
         free_jobs_.push_back(due.job);
     }
     due.cancelled = true;

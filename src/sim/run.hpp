@@ -53,7 +53,11 @@ private:
     void act(RoleId role, Time now, const SetTimer& action);
     void act(RoleId role, Time now, const Finish& action);
     void send_control(RoleId role, Time now, const Send& action);
-    Due& complete(RoleId role, Time at, Event event);
+    /// The completion of an action of `role`, due at `at`.
+    template <class E>
+    void complete(RoleId role, Time at, E&& event) {
+        queue_[queue_.push(at, role, role, EventQueue::own)].event = std::forward<E>(event);
+    }
     Time occupy_apply(RoleId role, Time now, double seconds);
     void release(BufferId buffer, Time now);
     std::string deadlock() const;

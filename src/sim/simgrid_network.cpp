@@ -7,10 +7,11 @@
 
 #include <simgrid/s4u.hpp>
 
+#include <algorithm>
 #include <cmath>
 #include <deque>
 #include <exception>
-#include <unordered_map>
+#include <optional>
 
 namespace rubato::sim {
 
@@ -53,6 +54,11 @@ private:
         bool active = false;
     };
 
+    struct KnownRoute {
+        std::int32_t key;  ///< 2 * the lower host, + 1 where the route leads away from it
+        Route route;
+    };
+
     static void connect_once();
     static void completed(const s4u::Activity& activity);
     s4u::Host& host(HostId id) const { return *platform_->hosts.at(static_cast<std::size_t>(id)); }
@@ -68,10 +74,10 @@ private:
     double start_ = 0;
     ModelFactors factors_;
     std::vector<HostInfo> infos_;
-    std::unordered_map<std::uint64_t, Route> routes_;
+    std::vector<std::vector<KnownRoute>> routes_;  ///< [the higher of the two hosts], sorted by key
     std::deque<Flow> flows_;
     std::vector<Flow*> free_, retired_;
-    KernelAlarm alarm_{[this] { guarded([this] { sink_->on_alarm(); }); }};
+    std::optional<KernelClock> clock_;
     NetworkSink* sink_ = nullptr;
     bool stopped_ = false;
     std::exception_ptr error_;
@@ -86,6 +92,8 @@ SimgridNetwork::SimgridNetwork(const NetworkRequest& request) {
     infos_.reserve(platform_->hosts.size());
     for (const s4u::Host* host : platform_->hosts)
         infos_.push_back({host->get_name(), host->get_speed(), host->get_core_count()});
+    routes_.resize(infos_.size());
+    clock_.emplace([this] { guarded([this] { sink_->on_alarm(); }); }, platform_->profiles);
     engine_in_use = true;
 }
 
@@ -124,7 +132,7 @@ void SimgridNetwork::at(Time when) {
     const double clock = s4u::Engine::get_clock();
     const double wanted = start_ + static_cast<double>(when) / 1e9;
     const double date = wanted > clock ? wanted : clock;
-    alarm_.set(date);
+    clock_->set(date);
 }
 
 SimgridNetwork::Flow& SimgridNetwork::take_flow() {
@@ -154,7 +162,7 @@ void SimgridNetwork::transfer(HostId from, HostId to, double bytes, std::int64_t
 }
 
 void SimgridNetwork::report_at_once(std::int64_t token, bool ok) {
-    call_soon([this, token, ok] { guarded([&] { sink_->on_transfer(token, ok); }); });
+    clock_->soon([this, token, ok] { guarded([&] { sink_->on_transfer(token, ok); }); });
 }
 
 void SimgridNetwork::completed(const s4u::Activity& activity) {
@@ -187,13 +195,16 @@ bool SimgridNetwork::path_is_on(HostId from, HostId to) const {
 }
 
 const Route& SimgridNetwork::cached_route(HostId from, HostId to) {
-    const auto key = (static_cast<std::uint64_t>(from) << 32) | static_cast<std::uint32_t>(to);
-    if (const auto found = routes_.find(key); found != routes_.end()) return found->second;
+    auto& known = routes_[static_cast<std::size_t>(std::max(from, to))];
+    const auto key = 2 * std::min(from, to) + (from < to ? 1 : 0);
+    const auto found = std::lower_bound(known.begin(), known.end(), key,
+                                        [](const KnownRoute& route, auto value) { return route.key < value; });
+    if (found != known.end() && found->key == key) return found->route;
     const s4u::Host& source = host(from);
     const s4u::Host& target = host(to);
     const Route route = find_route(source, target);
     if (factors_.crosstraffic) static_cast<void>(find_route(target, source));
-    return routes_.emplace(key, route).first->second;
+    return known.insert(found, {key, route})->route;
 }
 
 std::pair<double, double> SimgridNetwork::route(HostId from, HostId to) {
@@ -209,7 +220,7 @@ Time SimgridNetwork::control_delay(HostId from, HostId to, double bytes) {
 void SimgridNetwork::run(NetworkSink& sink) {
     sink_ = &sink;
     platform_->used = true;
-    s4u::Engine::get_instance()->run();
+    clock_->run();
     sink_ = nullptr;
     if (error_) std::rethrow_exception(std::exchange(error_, nullptr));
 }
@@ -217,9 +228,9 @@ void SimgridNetwork::run(NetworkSink& sink) {
 void SimgridNetwork::stop() {
     if (stopped_) return;
     stopped_ = true;
-    alarm_.clear();
+    clock_->clear();
     // Later, as this may be the callback of one of the activities.
-    call_soon([this] { cancel_flows(); });
+    clock_->soon([this] { cancel_flows(); });
 }
 
 void SimgridNetwork::cancel_flows() {

@@ -116,7 +116,7 @@ BuiltPlatform& open_platform(const NetworkRequest& request) {
     s4u::Engine& engine = fresh_engine();
     configure(cluster.network);
     profiles = trial.profiles;
-    built = {{}, std::move(trial.warnings), false};
+    built = {{}, std::move(trial.warnings), trial.profiles, false};
     built.hosts = star.hosts.empty() ? load_xml(engine, cluster.platform) : build_star(star);
     key = key_of(request);
     return built;

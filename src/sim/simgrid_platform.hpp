@@ -33,7 +33,8 @@ std::vector<simgrid::s4u::Host*> load_xml(const simgrid::s4u::Engine& engine, co
 struct BuiltPlatform {
     std::vector<simgrid::s4u::Host*> hosts;  ///< in the order of the file or of the star
     std::vector<std::string> warnings;
-    bool used = false;  ///< something has run on it
+    bool profiles = false;  ///< availability of hosts or links changes with time
+    bool used = false;      ///< something has run on it
 };
 
 /// Builds the platform of the request on a fresh engine, or takes the one that stands if it is the same and unused: who

@@ -6,8 +6,6 @@
 #include "sim/event_queue.hpp"
 #include "sim/network.hpp"
 
-#include <deque>
-
 namespace rubato::sim {
 
 struct Flow {
@@ -20,6 +18,7 @@ struct Flow {
     Time sent_ns = 0;
     Time started_ns = 0;
     std::int32_t lane_index = -1;  ///< of its channel in the transport
+    FlowId next = -1;              ///< behind it in the one queue in which it waits
 };
 
 class Transport {
@@ -42,17 +41,29 @@ public:
     std::vector<FlowId> take_local();
 
 private:
+    /// First in, first out, chained through the flows: of 10,000 workers' queues most are empty.
+    struct Queue {
+        FlowId head = -1, tail = -1;
+        bool empty() const { return head < 0; }
+    };
     struct ChannelState {
-        std::deque<FlowId> queue;
+        Queue queue;
         bool moving = false;
         int slots = 1;
     };
     struct Link {
         int active = 0;
-        std::deque<FlowId> queue;
+        Queue queue;
+    };
+    /// A channel of a role, by whom it leads to.
+    struct Lane {
+        std::int32_t key;  ///< 3 * to + channel
+        std::int32_t channel;
     };
 
     std::int32_t channel_index(const Flow& flow);
+    void push(Queue& queue, FlowId id);
+    FlowId pop(Queue& queue);
     void pump(std::int32_t channel, Time now);
     void admit(FlowId id, Time now);
     void start(FlowId id, Time now);
@@ -72,7 +83,7 @@ private:
     std::vector<Flow> flows_;
     std::vector<FlowId> free_;
     std::vector<ChannelState> channels_;
-    std::vector<std::vector<std::int32_t>> index_;  ///< [from][3 * to + channel]
+    std::vector<std::vector<Lane>> lanes_;  ///< [from], sorted by key
     std::vector<FlowId> local_;
 };
 

@@ -35,6 +35,12 @@ private:
         bool finished = false;
     };
 
+    /// Messages without payload between the server and a worker, in one direction.
+    struct ControlChannel {
+        Time free_ns = 0;    ///< last arrival
+        Time delay_ns = -1;  ///< of the route; -1: not asked yet
+    };
+
     void start_roles();
     void process(DueId id, Time now);
     void deliver(FlowId id, Time now);
@@ -77,7 +83,7 @@ private:
     std::vector<std::int32_t> free_jobs_;
     std::unique_ptr<learn::Pool> pool_;  ///< after what its threads work on: a run may end in the middle of a gradient
     std::vector<DueId> batch_;           ///< due at one nanosecond
-    std::vector<Time> control_free_;     ///< last arrival on the control channel [to server, to worker]
+    std::vector<ControlChannel> control_;  ///< by worker role, [to server, to worker]
     Actions actions_;
     trace::DriverReport report_;
     trace::ServerRow server_;

@@ -29,8 +29,8 @@ FlowId Transport::create(const Flow& flow) {
 // A worker computes on the model it was given until the next one has arrived whole, so the channel of weights has two
 // slots (a double buffer); every other one has one.
 std::int32_t Transport::channel_index(const Flow& flow) {
-    auto& lanes = lanes_[static_cast<std::size_t>(flow.from)];
-    const auto key = 3 * flow.to + static_cast<std::int32_t>(flow.channel);
+    auto& lanes = lanes_[static_cast<std::size_t>(std::max(flow.from, flow.to))];
+    const auto key = 6 * std::min(flow.from, flow.to) + (flow.from < flow.to ? 3 : 0) + static_cast<int>(flow.channel);
     const auto found =
         std::lower_bound(lanes.begin(), lanes.end(), key, [](const Lane& lane, auto value) { return lane.key < value; });
     if (found != lanes.end() && found->key == key) return found->channel;

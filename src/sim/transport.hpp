@@ -55,9 +55,9 @@ private:
         int active = 0;
         Queue queue;
     };
-    /// A channel of a role, by whom it leads to.
+    /// A channel of a pair of roles; kept with the higher one, as a server has one to each worker.
     struct Lane {
-        std::int32_t key;  ///< 3 * to + channel
+        std::int32_t key;  ///< 6 * the lower role + 3 where it leads away from that one + channel
         std::int32_t channel;
     };
 
@@ -83,7 +83,7 @@ private:
     std::vector<Flow> flows_;
     std::vector<FlowId> free_;
     std::vector<ChannelState> channels_;
-    std::vector<std::vector<Lane>> lanes_;  ///< [from], sorted by key
+    std::vector<std::vector<Lane>> lanes_;  ///< [the higher role], sorted by key
     std::vector<FlowId> local_;
 };
 

@@ -35,7 +35,8 @@ void Run::release(BufferId buffer, Time now) {
 
 // Control messages take latency and bandwidth, but no share of the links; each channel keeps their order.
 void Run::send_control(RoleId role, Time now, const Send& action) {
-    auto& channel = control_[2 * static_cast<std::size_t>(std::max(role, action.to)) + (action.to == 0 ? 0 : 1)];
+    auto& worker = seats_[static_cast<std::size_t>(std::max(role, action.to))];
+    auto& channel = action.to == 0 ? worker.to_server : worker.from_server;
     if (channel.delay_ns < 0)
         channel.delay_ns =
             network_.control_delay(placement_.host_of_role[static_cast<std::size_t>(role)],

@@ -22,9 +22,9 @@ struct StarLinks {
     bool operator==(const StarLinks&) const = default;
 };
 
-/// A link that can never be the narrowest of any flow changes no share (max-min), so it need not be in the solver, whose
-/// work it doubles. Where all flows lead through the server's link, a worker's at least as wide one is such; where the
-/// flows at once all fit into the server's, that one is. Shares go by latency alone in CM02, not in LV08.
+/// A link that can never be the narrowest of any flow changes no share (max-min), so it need not be in the solver,
+/// whose work it doubles. Where all flows lead through the server's link, a worker's at least as wide one is such;
+/// where the flows at once all fit into the server's, that one is. Shares go by latency alone in CM02, not in LV08.
 StarLinks needed_links(const NetworkRequest& request) {
     const NetworkSpec& network = request.scenario->cluster.network;
     if (!request.through_server || network.simgrid != "CM02") return {};
@@ -35,11 +35,17 @@ StarLinks needed_links(const NetworkRequest& request) {
     return {cap == 0 || cap * worker > server, true};
 }
 
+// Without links of their own the workers' hosts are one to the solver, so one stands for all: with ten thousand each
+// would be cold whenever its turn comes.
 std::vector<s4u::Host*> build_star(const StarPlatform& star, const StarLinks& links) {
     std::vector<s4u::Host*> hosts;
     hosts.reserve(star.hosts.size());
     s4u::NetZone* zone = s4u::create_star_zone("star");
     for (const StarHost& spec : star.hosts) {
+        if (!links.workers && hosts.size() > 1) {
+            hosts.push_back(hosts[1]);
+            continue;
+        }
         s4u::Host* host = zone->create_host(spec.name, spec.speed);
         host->set_core_count(spec.cores);
         const auto add = [&](const std::vector<s4u::LinkInRoute>& up) {
@@ -149,9 +155,16 @@ BuiltPlatform& open_platform(const NetworkRequest& request) {
     s4u::Engine& engine = fresh_engine();
     configure(cluster.network);
     profiles = trial.profiles;
-    built = {{}, std::move(trial.warnings), trial.profiles, false};
+    built = {{}, {}, std::move(trial.warnings), trial.profiles, false};
     key = key_of(request);
-    built.hosts = star.hosts.empty() ? load_xml(engine, cluster.platform) : build_star(star, key->links);
+    if (star.hosts.empty()) {
+        built.hosts = load_xml(engine, cluster.platform);
+        for (const s4u::Host* host : built.hosts)
+            built.infos.push_back({host->get_name(), host->get_speed(), host->get_core_count()});
+    } else {
+        built.hosts = build_star(star, key->links);
+        for (const StarHost& host : star.hosts) built.infos.push_back({host.name, host.speed, host.cores});
+    }
     return built;
 }
 

@@ -32,8 +32,8 @@ void descend(float* to, const float* from, const float* d, float rate, float dec
     }
 }
 
-void descend_momentum(float* to, const float* from, float* __restrict v, const float* __restrict d, float mu, float rate,
-                      float decay, std::size_t n) {
+void descend_momentum(float* to, const float* from, float* __restrict v, const float* __restrict d, float mu,
+                      float rate, float decay, std::size_t n) {
 #pragma GCC ivdep
     for (std::size_t i = 0; i < n; i++) {
         const float slope = decay == 0 ? d[i] : d[i] + decay * from[i];

@@ -134,6 +134,8 @@ void declare(CLI::App& app, Arguments& arguments) {
                          "print version and revision");
     // What is not known is told by our own messages, with suggestions.
     app.allow_extras();
+    // One command a call: a second name of a command is a topic of help, or a file.
+    app.require_subcommand(0, 1);
     declare_run(app, arguments.run);
     declare_small(app, arguments);
     app.get_subcommand("run")->allow_extras();
@@ -188,13 +190,19 @@ std::vector<std::string> command_names(const CLI::App& app) {
                      (near.empty() ? "; there is " + one_of(names) : "; did you mean " + near + "?"));
 }
 
-int help(const CLI::App& app, const std::string& topic) {
+const char* const what_it_is = "rubato: distributed SGD protocols, simulated and real, from one scenario file";
+
+int help(const std::string& topic) {
+    // An app that has parsed something shows the help of that.
+    CLI::App app(what_it_is, "rubato");
+    Arguments arguments;
+    declare(app, arguments);
     const auto names = command_names(app);
     const auto& later = later_commands();
     const bool command = std::find(names.begin(), names.end(), topic) != names.end();
     if (std::find(later.begin(), later.end(), topic) != later.end()) refuse_command(topic, app);
     if (!topic.empty() && !command) return help_command(topic, names);
-    const std::string text = topic.empty() ? app.help() : app.get_subcommand(topic)->help();
+    const std::string text = topic.empty() ? app.help() : app.get_subcommand(topic)->help("rubato");
     std::fputs(text.c_str(), stdout);
     return exit_finished;
 }
@@ -214,7 +222,7 @@ int dispatch(const CLI::App& app, const Arguments& arguments) {
     const RunOptions& options = arguments.run;
     if (name == "init") return init_command(arguments.file, arguments.protocol, arguments.force);
     if (name == "list") return list_command(arguments.topic);
-    if (name == "help") return arguments.schema ? schema_command() : help(app, arguments.topic);
+    if (name == "help") return arguments.schema ? schema_command() : help(arguments.topic);
     if (name == "replay") {
         if (arguments.run_directory.empty()) throw InputError("replay: expected a run directory");
         return replay_command(arguments.run_directory);
@@ -227,7 +235,7 @@ int dispatch(const CLI::App& app, const Arguments& arguments) {
 
 int run_program(int argc, const char* const* argv) {
     return guarded([&] {
-        CLI::App app("rubato: distributed SGD protocols, simulated and real, from one scenario file", "rubato");
+        CLI::App app(what_it_is, "rubato");
         Arguments arguments;
         declare(app, arguments);
         try {

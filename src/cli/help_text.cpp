@@ -86,6 +86,7 @@ std::string text_rule(const Node& schema) {
 
 /// Unit of a plain number, and how strings carry one.
 std::string unit_text(const Node& schema) {
+    if (const Node* measure = schema.find("x-measure")) return measure->text;
     const Node* unit = schema.find("x-unit");
     if (!unit) return "";
     const std::string spelling = std::string(example(quantity_named(unit->text)));

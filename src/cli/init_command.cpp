@@ -116,6 +116,7 @@ void require_valid(Node root, const std::string& file) {
 }  // namespace
 
 int init_command(const std::string& file, const std::string& protocol, bool force) {
+    if (file.empty()) throw InputError("init: expected a file, found an empty name");
     const Node root = scenario_for(protocol_name(protocol), file);
     require_valid(root, file);
     const std::string text = to_json(root);

@@ -76,11 +76,12 @@ class Page:
         self.lines.append("- [top level](#top-level): name, seed, and what the file builds on")
         for key, node in sections.items():
             if "properties" in node:
-                self.lines.append(f"- [{key}](#{key}): {sentence(node['description'])}")
+                needed = " **Required.**" if key in self.schema["else"]["required"] else ""
+                self.lines.append(f"- [{key}](#{key}): {sentence(node['description'])}{needed}")
                 self.lines += [f"  - [{title}](#{anchor(title)})" for title in self.titles(key, node)]
         self.lines += ["- [editors](#editors): completion by the schema", "", "## Top level", ""]
         plain = {key: node for key, node in sections.items() if "properties" not in node}
-        self.table("", {"properties": plain, "required": []})
+        self.table("", {"properties": plain})
         for key, node in sections.items():
             if "properties" in node:
                 self.section(key, node, 2)

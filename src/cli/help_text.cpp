@@ -94,7 +94,7 @@ std::string unit_text(const Node& schema) {
 }
 
 bool is_required(const SchemaKey& key) {
-    const Node* required = key.object->find("required");
+    const Node* required = required_keys(*key.object);
     return required && std::any_of(required->items.begin(), required->items.end(),
                                    [&](const Node& item) { return item.text == key.name; });
 }
@@ -157,7 +157,7 @@ std::vector<std::pair<std::string, Node>> companions(const SchemaKey& key) {
         }
     }
     if (key.whole.empty()) return needed;
-    if (const Node* required = key.object->find("required")) {
+    if (const Node* required = required_keys(*key.object)) {
         for (const auto& other : required->items) {
             const bool there =
                 std::any_of(needed.begin(), needed.end(), [&](const auto& pair) { return pair.first == other.text; });

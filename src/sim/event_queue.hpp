@@ -36,8 +36,9 @@ public:
         due.to = to;
         due.flow = due.job = -1;
         due.cancelled = false;
-        insert({at, (static_cast<std::uint64_t>(to) << 32) | (static_cast<std::uint64_t>(from) << 2) |
-                        static_cast<std::uint64_t>(channel),
+        insert({at,
+                (static_cast<std::uint64_t>(to) << 32) | (static_cast<std::uint64_t>(from) << 2) |
+                    static_cast<std::uint64_t>(channel),
                 next_++, id});
         return id;
     }

@@ -16,7 +16,6 @@ Run::Run(const RunInput& input, Network& network, const Placement& placement)
       seats_(roles_.size()),
       transport_(network, placement.host_of_role, input.scenario->cluster.network.concurrent_transfers),
       buffers_(input.task ? input.task->parameters() : 0),
-      control_free_(2 * roles_.size(), 0),
       timeline_(input.recorder != nullptr && input.recorder->wants_timeline()) {
     if (input.task) {
         pool_ = std::make_unique<learn::Pool>(*input.task, scenario_.pool_threads);

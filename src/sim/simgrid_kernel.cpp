@@ -1,8 +1,8 @@
 #include "sim/simgrid_kernel.hpp"
 
+#include <simgrid/version.h>
 #include <simgrid/kernel/Timer.hpp>
 #include <simgrid/kernel/resource/Model.hpp>
-#include <simgrid/version.h>
 
 #include <array>
 #include <csignal>

@@ -35,7 +35,7 @@ public:
     SimgridNetwork(const SimgridNetwork&) = delete;
     SimgridNetwork& operator=(const SimgridNetwork&) = delete;
 
-    const std::vector<HostInfo>& hosts() const override { return infos_; }
+    const std::vector<HostInfo>& hosts() const override { return platform_->infos; }
     Time now() const override { return to_ns(s4u::Engine::get_clock() - start_); }
     void at(Time when) override;
     void transfer(HostId from, HostId to, double bytes, std::int64_t token) override;
@@ -63,6 +63,7 @@ private:
     static void completed(const s4u::Activity& activity);
     s4u::Host& host(HostId id) const { return *platform_->hosts.at(static_cast<std::size_t>(id)); }
     const Route& cached_route(HostId from, HostId to);
+    void require_route(HostId from, HostId to);
     bool path_is_on(HostId from, HostId to) const;
     Flow& take_flow();
     void report_at_once(std::int64_t token, bool ok);
@@ -73,7 +74,7 @@ private:
     BuiltPlatform* platform_ = nullptr;
     double start_ = 0;
     ModelFactors factors_;
-    std::vector<HostInfo> infos_;
+    std::vector<std::uint8_t> known_of_first_;     ///< routes between host 0 and the others: 1 there, 2 back
     std::vector<std::vector<KnownRoute>> routes_;  ///< [the higher of the two hosts], sorted by key
     std::deque<Flow> flows_;
     std::vector<Flow*> free_, retired_;
@@ -89,10 +90,8 @@ SimgridNetwork::SimgridNetwork(const NetworkRequest& request) {
     connect_once();
     platform_ = &open_platform(request);
     start_ = s4u::Engine::get_clock();
-    infos_.reserve(platform_->hosts.size());
-    for (const s4u::Host* host : platform_->hosts)
-        infos_.push_back({host->get_name(), host->get_speed(), host->get_core_count()});
-    routes_.resize(infos_.size());
+    routes_.resize(platform_->hosts.size());
+    known_of_first_.resize(platform_->hosts.size());
     clock_.emplace([this] { guarded([this] { sink_->on_alarm(); }); }, platform_->profiles);
     engine_in_use = true;
 }
@@ -148,8 +147,8 @@ SimgridNetwork::Flow& SimgridNetwork::take_flow() {
 void SimgridNetwork::transfer(HostId from, HostId to, double bytes, std::int64_t token) {
     if (stopped_) return;
     platform_->used = true;
-    // Throws where there is no route, before SimGrid aborts.
-    const bool direct = std::isinf(cached_route(from, to).bandwidth) && from == to;
+    const bool direct = from == to && std::isinf(cached_route(from, to).bandwidth);
+    if (from != to) require_route(from, to);
     if (something_went_off && !path_is_on(from, to)) return report_at_once(token, false);
     if (direct) return report_at_once(token, true);
     Flow& flow = take_flow();
@@ -192,6 +191,18 @@ bool SimgridNetwork::path_is_on(HostId from, HostId to) const {
         return true;
     };
     return links_on(source, target) && (!factors_.crosstraffic || links_on(target, source));
+}
+
+// Before SimGrid aborts for want of one. Most transfers have the server's host at an end, whose routes take a byte
+// each.
+void SimgridNetwork::require_route(HostId from, HostId to) {
+    const bool up = from < to;
+    if ((up ? from : to) == 0) {
+        auto& known = known_of_first_[static_cast<std::size_t>(up ? to : from)];
+        if ((known & (up ? 1 : 2)) != 0) return;
+        known = static_cast<std::uint8_t>(known | (up ? 1 : 2));
+    }
+    static_cast<void>(cached_route(from, to));
 }
 
 const Route& SimgridNetwork::cached_route(HostId from, HostId to) {

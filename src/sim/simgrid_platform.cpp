@@ -15,18 +15,52 @@ namespace s4u = simgrid::s4u;
 
 namespace {
 
-std::vector<s4u::Host*> build_star(const StarPlatform& star) {
+/// Which private links of a star are simulated. A route's latency is that of both ends; where one link is left out, the
+/// other bears both.
+struct StarLinks {
+    bool server = true, workers = true;
+    bool operator==(const StarLinks&) const = default;
+};
+
+/// A link that can never be the narrowest of any flow changes no share (max-min), so it need not be in the solver,
+/// whose work it doubles. Where all flows lead through the server's link, a worker's at least as wide one is such;
+/// where the flows at once all fit into the server's, that one is. Shares go by latency alone in CM02, not in LV08.
+StarLinks needed_links(const NetworkRequest& request) {
+    const NetworkSpec& network = request.scenario->cluster.network;
+    if (!request.through_server || network.simgrid != "CM02") return {};
+    const double worker = network.star.bandwidth;
+    const double server = network.star.server_bandwidth == 0 ? worker : network.star.server_bandwidth;
+    if (worker >= server) return {true, false};
+    const int cap = network.concurrent_transfers;
+    return {cap == 0 || cap * worker > server, true};
+}
+
+// Without links of their own the workers' hosts are one to the solver, so one stands for all: with ten thousand each
+// would be cold whenever its turn comes.
+std::vector<s4u::Host*> build_star(const StarPlatform& star, const StarLinks& links) {
     std::vector<s4u::Host*> hosts;
     hosts.reserve(star.hosts.size());
     s4u::NetZone* zone = s4u::create_star_zone("star");
     for (const StarHost& spec : star.hosts) {
+        if (!links.workers && hosts.size() > 1) {
+            hosts.push_back(hosts[1]);
+            continue;
+        }
         s4u::Host* host = zone->create_host(spec.name, spec.speed);
         host->set_core_count(spec.cores);
-        const auto* link =
-            zone->create_split_duplex_link("link-" + spec.name, spec.bandwidth)->set_latency(spec.latency)->seal();
-        const s4u::LinkInRoute up(dynamic_cast<const s4u::SplitDuplexLink*>(link), s4u::LinkInRoute::Direction::UP);
-        zone->add_route(host->get_netpoint(), nullptr, nullptr, nullptr, {up}, true);
+        const auto add = [&](const std::vector<s4u::LinkInRoute>& up) {
+            zone->add_route(host->get_netpoint(), nullptr, nullptr, nullptr, up, true);
+        };
+        const bool server = hosts.empty();
         hosts.push_back(host);
+        if (!(server ? links.server : links.workers)) {
+            add({});
+            continue;
+        }
+        const double latency = spec.latency * (links.server && links.workers ? 1 : 2);
+        const auto* link =
+            zone->create_split_duplex_link("link-" + spec.name, spec.bandwidth)->set_latency(latency)->seal();
+        add({s4u::LinkInRoute(dynamic_cast<const s4u::SplitDuplexLink*>(link), s4u::LinkInRoute::Direction::UP)});
     }
     zone->seal();
     return hosts;
@@ -39,15 +73,20 @@ struct PlatformKey {
     bool tcp_gamma = false;
     StarSpec star;
     int star_hosts = 0;
+    StarLinks links;
     bool operator==(const PlatformKey&) const = default;
 };
 
 PlatformKey key_of(const NetworkRequest& request) {
     const ClusterSpec& cluster = request.scenario->cluster;
-    PlatformKey key{cluster.platform, cluster.network.simgrid, cluster.network.tcp_gamma, {}, 0};
+    PlatformKey key;
+    key.platform = cluster.platform;
+    key.simgrid = cluster.network.simgrid;
+    key.tcp_gamma = cluster.network.tcp_gamma;
     if (!cluster.platform.empty()) return key;
     key.star = cluster.network.star;
     key.star_hosts = request.star_hosts;
+    key.links = needed_links(request);
     return key;
 }
 
@@ -116,9 +155,16 @@ BuiltPlatform& open_platform(const NetworkRequest& request) {
     s4u::Engine& engine = fresh_engine();
     configure(cluster.network);
     profiles = trial.profiles;
-    built = {{}, std::move(trial.warnings), trial.profiles, false};
-    built.hosts = star.hosts.empty() ? load_xml(engine, cluster.platform) : build_star(star);
+    built = {{}, {}, std::move(trial.warnings), trial.profiles, false};
     key = key_of(request);
+    if (star.hosts.empty()) {
+        built.hosts = load_xml(engine, cluster.platform);
+        for (const s4u::Host* host : built.hosts)
+            built.infos.push_back({host->get_name(), host->get_speed(), host->get_core_count()});
+    } else {
+        built.hosts = build_star(star, key->links);
+        for (const StarHost& host : star.hosts) built.infos.push_back({host.name, host.speed, host.cores});
+    }
     return built;
 }
 

@@ -31,7 +31,8 @@ std::vector<simgrid::s4u::Host*> load_xml(const simgrid::s4u::Engine& engine, co
 
 /// What stands on the process's engine.
 struct BuiltPlatform {
-    std::vector<simgrid::s4u::Host*> hosts;  ///< in the order of the file or of the star
+    std::vector<simgrid::s4u::Host*> hosts;  ///< in the order of the file or of the star; one may stand for many
+    std::vector<HostInfo> infos;             ///< of each
     std::vector<std::string> warnings;
     bool profiles = false;  ///< availability of hosts or links changes with time
     bool used = false;      ///< something has run on it

@@ -6,10 +6,9 @@
 namespace rubato::sim {
 
 Transport::Transport(Network& network, const std::vector<HostId>& host_of_role, int cap)
-    : network_(network), host_of_role_(host_of_role), cap_(cap), lanes_(host_of_role.size()) {
+    : network_(network), host_of_role_(host_of_role), cap_(cap), pairs_(host_of_role.size()) {
     const auto hosts = static_cast<std::size_t>(*std::max_element(host_of_role.begin(), host_of_role.end())) + 1;
-    up_.resize(hosts);
-    down_.resize(hosts);
+    ports_.resize(hosts);
 }
 
 FlowId Transport::create(const Flow& flow) {
@@ -29,15 +28,23 @@ FlowId Transport::create(const Flow& flow) {
 // A worker computes on the model it was given until the next one has arrived whole, so the channel of weights has two
 // slots (a double buffer); every other one has one.
 std::int32_t Transport::channel_index(const Flow& flow) {
-    auto& lanes = lanes_[static_cast<std::size_t>(flow.from)];
-    const auto key = 3 * flow.to + static_cast<std::int32_t>(flow.channel);
-    const auto found =
-        std::lower_bound(lanes.begin(), lanes.end(), key, [](const Lane& lane, auto value) { return lane.key < value; });
-    if (found != lanes.end() && found->key == key) return found->channel;
-    const auto channel = static_cast<std::int32_t>(channels_.size());
-    channels_.emplace_back().slots = flow.channel == Channel::weights ? 2 : 1;
-    lanes.insert(found, {key, channel});
-    return channel;
+    const RoleId lower = std::min(flow.from, flow.to);
+    auto& pairs = pairs_[static_cast<std::size_t>(std::max(flow.from, flow.to))];
+    const auto place = (flow.from == lower ? 0 : 3) + static_cast<std::int32_t>(flow.channel);
+    if (pairs.first.lower == lower) return pairs.first.first + place;
+    if (pairs.first.lower < 0) return (pairs.first = new_pair(lower)).first + place;
+    auto found = std::lower_bound(pairs.others.begin(), pairs.others.end(), lower,
+                                  [](const Pair& pair, RoleId role) { return pair.lower < role; });
+    if (found == pairs.others.end() || found->lower != lower) found = pairs.others.insert(found, new_pair(lower));
+    return found->first + place;
+}
+
+Transport::Pair Transport::new_pair(RoleId lower) {
+    const auto first = static_cast<std::int32_t>(channels_.size());
+    channels_.resize(channels_.size() + 6);
+    for (const int direction : {0, 3})
+        channels_[static_cast<std::size_t>(first + direction + static_cast<int>(Channel::weights))].slots = 2;
+    return {lower, first};
 }
 
 void Transport::push(Queue& queue, FlowId id) {
@@ -99,7 +106,7 @@ void Transport::arrived(FlowId id, Time now) {
     auto& flow = (*this)[id];
     auto& from = up(flow);
     auto& to = down(flow);
-    if (&from != &up_[static_cast<std::size_t>(host_of_role_[static_cast<std::size_t>(flow.to)])]) {
+    if (host_of_role_[static_cast<std::size_t>(flow.from)] != host_of_role_[static_cast<std::size_t>(flow.to)]) {
         --from.active;
         --to.active;
     }

@@ -55,13 +55,23 @@ private:
         int active = 0;
         Queue queue;
     };
-    /// A channel of a role, by whom it leads to.
-    struct Lane {
-        std::int32_t key;  ///< 3 * to + channel
-        std::int32_t channel;
+    /// Both directions of a host's link.
+    struct Port {
+        Link up, down;
+    };
+    /// The six channels between a role and a lower one, side by side: the three that lead up to it come first.
+    struct Pair {
+        RoleId lower = -1;
+        std::int32_t first = -1;  ///< in channels_
+    };
+    /// Pairs of a role. Most have one, with their server, so the first needs no memory elsewhere.
+    struct Pairs {
+        Pair first;
+        std::vector<Pair> others;  ///< sorted by the lower role
     };
 
     std::int32_t channel_index(const Flow& flow);
+    Pair new_pair(RoleId lower);
     void push(Queue& queue, FlowId id);
     FlowId pop(Queue& queue);
     void pump(std::int32_t channel, Time now);
@@ -70,20 +80,20 @@ private:
     void drain(Link& link, Time now);
     bool free_link(const Link& link) const { return cap_ == 0 || link.active < cap_; }
     Link& up(const Flow& flow) {
-        return up_[static_cast<std::size_t>(host_of_role_[static_cast<std::size_t>(flow.from)])];
+        return ports_[static_cast<std::size_t>(host_of_role_[static_cast<std::size_t>(flow.from)])].up;
     }
     Link& down(const Flow& flow) {
-        return down_[static_cast<std::size_t>(host_of_role_[static_cast<std::size_t>(flow.to)])];
+        return ports_[static_cast<std::size_t>(host_of_role_[static_cast<std::size_t>(flow.to)])].down;
     }
 
     Network& network_;
     std::vector<HostId> host_of_role_;
     int cap_;
-    std::vector<Link> up_, down_;
+    std::vector<Port> ports_;  ///< by host
     std::vector<Flow> flows_;
     std::vector<FlowId> free_;
     std::vector<ChannelState> channels_;
-    std::vector<std::vector<Lane>> lanes_;  ///< [from], sorted by key
+    std::vector<Pairs> pairs_;  ///< by role
     std::vector<FlowId> local_;
 };
 

@@ -1,6 +1,7 @@
 #include "cli/help_text.hpp"
 
 #include "cli/schema.hpp"
+#include "cli/schema_examples.hpp"
 #include "cli/schema_words.hpp"
 #include "cli/suggest.hpp"
 #include "cli/units.hpp"
@@ -13,17 +14,6 @@ namespace rubato::cli {
 namespace {
 
 using Kind = Node::Kind;
-
-std::string value_text(const Node& value) {
-    std::string text = to_json(value);
-    text.pop_back();
-    return text;
-}
-
-/// A value as --set takes it: strings that are no JSON need no quotes of their own.
-std::string set_text(const Node& value) {
-    return value.is(Kind::string) ? value.text : value_text(value);
-}
 
 /// As a shell takes it.
 std::string shell_quoted(const std::string& text) {
@@ -108,72 +98,11 @@ std::string default_text(const SchemaKey& key) {
     return words ? words->text : "none";
 }
 
-/// Path of a sibling.
-std::string beside(const SchemaKey& key, const std::string& sibling) {
-    return key.path.substr(0, key.path.size() - key.name.size()) + sibling;
-}
-
-Node example_of(const Node& schema) {
-    if (const Node* examples = schema.find("examples")) return examples->items.front();
-    const Node* fallback = schema.find("default");
-    if (const Node* values = enumeration(schema)) {
-        const auto built = built_values(*values);
-        for (const auto& name : built) {
-            if (!fallback || name != fallback->text) return Node::of(name);
-        }
-        return Node::of(built.empty() ? std::string() : built.front());
-    }
-    if (has_type(schema, "boolean")) return Node::of(!(fallback && fallback->boolean));
-    if (fallback) return *fallback;
-    if (has_type(schema, "integer") || has_type(schema, "number")) {
-        const Node* least = schema.find("minimum");
-        return least ? *least : Node::of(std::int64_t{1});
-    }
-    if (has_type(schema, "string")) return Node::of(std::string("default"));
-    return has_type(schema, "array") ? Node{Kind::array, {}, {}, {}, {}, {}, {}, {}} : Node::object();
-}
-
-/// What the key needs beside itself, before it: (sibling, value).
-std::vector<std::pair<std::string, Node>> companions(const SchemaKey& key) {
-    std::vector<std::pair<std::string, Node>> needed;
-    const Node& siblings = key.object->at("properties");
-    if (const Node* condition = key.schema->find("x-goes-with")) {
-        const auto& [sibling, where, values] = condition->members.front();
-        const Node& sibling_schema = resolved(siblings.at(sibling));
-        const Node* fallback = sibling_schema.find("default");
-        std::vector<std::string> names;
-        for (const auto& value : values.items) {
-            if (!is_later(sibling_schema, value.text)) names.push_back(value.text);
-        }
-        const bool by_default = fallback && std::find(names.begin(), names.end(), fallback->text) != names.end();
-        if (!names.empty() && (!by_default || !key.whole.empty()))
-            needed.emplace_back(sibling, Node::of(names.front()));
-    }
-    const Node* dependent = key.object->find("dependentRequired");
-    const Node* others = dependent ? dependent->find(key.name) : nullptr;
-    if (others) {
-        for (const auto& other : others->items) {
-            needed.emplace_back(other.text, example_of(resolved(siblings.at(other.text))));
-        }
-    }
-    if (key.whole.empty()) return needed;
-    if (const Node* required = required_keys(*key.object)) {
-        for (const auto& other : required->items) {
-            const bool there =
-                std::any_of(needed.begin(), needed.end(), [&](const auto& pair) { return pair.first == other.text; });
-            if (other.text != key.name && !there) {
-                needed.emplace_back(other.text, example_of(resolved(siblings.at(other.text))));
-            }
-        }
-    }
-    return needed;
-}
-
 /// Sets that the command line cannot do are shown as they stand in a file.
 std::string example_text(const SchemaKey& key) {
     const auto sets = example_sets(key);
     if (sets.empty()) {
-        return key.schema->find("examples") ? "\"" + key.path + "\": " + value_text(example_of(*key.schema)) : "";
+        return key.schema->find("examples") ? "\"" + key.path + "\": " + value_text(example_value(*key.schema)) : "";
     }
     std::string text;
     for (const auto& set : sets) text += (text.empty() ? "--set " : " --set ") + shell_quoted(set);
@@ -216,32 +145,6 @@ std::string values_below(const Node& schema) {
 
 }  // namespace
 
-std::vector<std::string> example_sets(const SchemaKey& key) {
-    // Layers of a file are read before the command line, and editors read files.
-    if (key.later || key.path == "extends" || key.path == "$schema") return {};
-    if (!key.whole.empty()) {
-        if (key.name == "NAME") return {};
-        Node object = Node::object();
-        for (auto& [sibling, value] : companions(key)) object.set(sibling, std::move(value), {});
-        object.set(key.name, example_of(*key.schema), {});
-        std::string value = value_text(object);
-        if (key.path.starts_with(key.whole + "[]")) value = "[" + value + "]";
-        return {key.whole + "=" + value};
-    }
-    const bool section = key.schema->find("properties") && !key.schema->find("examples");
-    if (section) return {};
-    // Any name will do for a class of devices, and the default one is what the workers are of.
-    const auto named = [](std::string path) {
-        if (const auto at = path.find("NAME"); at != std::string::npos) path.replace(at, 4, "default");
-        return path;
-    };
-    std::vector<std::string> sets;
-    for (const auto& [sibling, value] : companions(key))
-        sets.push_back(named(beside(key, sibling)) + "=" + set_text(value));
-    sets.push_back(named(key.path) + "=" + set_text(example_of(*key.schema)));
-    return sets;
-}
-
 std::string key_line(const SchemaKey& key) {
     return key.path + mark(key.later) + ": " + description_of(*key.schema);
 }
@@ -259,7 +162,7 @@ std::string key_text(const SchemaKey& key) {
         const auto& [sibling, where, values] = condition->members.front();
         std::vector<std::string> names;
         for (const auto& value : values.items) names.push_back("\"" + value.text + "\"");
-        text += row("goes with", beside(key, sibling) + " " + one_of(names));
+        text += row("goes with", sibling_path(key, sibling) + " " + one_of(names));
     }
     const Node* dependent = key.object->find("dependentRequired");
     if (const Node* others = dependent ? dependent->find(key.name) : nullptr) text += row("needs", join(*others));

@@ -24,8 +24,4 @@ std::vector<std::string> word_texts(const std::string& word);
 /// All names of values, aliases included, for suggestions.
 std::vector<std::string> all_words();
 
-/// Flags of --set, without the "--set", that give a built key its example value in a scenario where it has a meaning:
-/// keys that it needs come first. Empty where the command line cannot set it.
-std::vector<std::string> example_sets(const SchemaKey& key);
-
 }  // namespace rubato::cli

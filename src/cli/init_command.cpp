@@ -79,7 +79,7 @@ Node scenario_for(const std::string& protocol, const std::string& file) {
         "seed": 1,
         "data": {"comment": "Other data sets: `rubato list datasets`.", "dataset": "synthetic", "samples": 2000},
         "model": {"comment": "What learns. Other models: `rubato list models`.", "name": "softmax"},
-        "workers": {"comment": "batch_size is the samples of one gradient of one worker.", "count": 4, "batch_size": 32},
+        "workers": {"comment": "batch_size: samples of one gradient of one worker.", "count": 4, "batch_size": 32},
         "protocol": {},
         "optimizer": {"comment": "staleness_rule, which `rubato list rules` lists, adapts the rate to staleness.",
                       "name": "sgd", "learning_rate": 0.05, "staleness_rule": "none"},

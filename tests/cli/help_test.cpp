@@ -1,6 +1,7 @@
 // What `rubato help` says is what the reader does: examples are accepted, and every key and name is found.
 #include "cli/help_text.hpp"
 #include "cli/schema.hpp"
+#include "cli/schema_examples.hpp"
 #include "cli/scratch.hpp"
 
 #include <doctest/doctest.h>

@@ -27,7 +27,8 @@ def with_key(path: str, value: object) -> dict:
 
 
 GOOD = [
-    ("seed", 4.0), ("comment", "why"), ("$schema", "../src/cli/scenario.schema.json"), ("data.sampling", "random"), ("data.validation", 0), ("protocol.name", "ssgd"),
+    ("$schema", "../src/cli/scenario.schema.json"), ("seed", 4.0), ("comment", "why"),
+    ("data.sampling", "random"), ("data.validation", 0), ("protocol.name", "ssgd"),
     ("cluster.network.concurrent_transfers", None), ("cluster.network.star.bandwidth", "25Gbps"),
     ("cluster.network.star.latency", 0), ("workers.hosts", {"8": 2, "comment": "c"}), ("workers.hosts", 3),
     ("cluster.devices.default", {"seconds": {"8": 0.03, "32": "90ms"}, "comment": "c"}),
@@ -40,7 +41,8 @@ GOOD = [
 ]  # fmt: skip
 BAD = [
     ("$schema", 3), ("cost.$schema", "x"), ("cost", {"pull_bytes": 5}), ("cluster.hosts", ["a"]),
-    ("cluster.devices.default", {"p": 1}), ("seed", -1), ("seed", "1"), ("seed", 1.5), ("name", ""), ("name", "a/b"), ("nmae", "x"), ("comment", 3),
+    ("cluster.devices.default", {"p": 1}),
+    ("seed", -1), ("seed", "1"), ("seed", 1.5), ("name", ""), ("name", "a/b"), ("nmae", "x"), ("comment", 3),
     ("data.dataset", "mnist"), ("data.validation", 1), ("data.shape", [1, 2]), ("data.shape", [1, 2, 0]),
     ("protocol.name", "hardsink"), ("protocol.n", 0), ("protocol", {}), ("protocol", "async"), ("workers.count", 0),
     ("workers.count", "8"), ("workers.hosts", {"eight": 1}), ("workers.hosts", {"8": 0}), ("workers.groups", []),

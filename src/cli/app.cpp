@@ -222,6 +222,8 @@ int dispatch(const CLI::App& app, const Arguments& arguments) {
     const RunOptions& options = arguments.run;
     if (name == "init") return init_command(arguments.file, arguments.protocol, arguments.force);
     if (name == "list") return list_command(arguments.topic);
+    if (name == "help" && arguments.schema && !arguments.topic.empty())
+        throw InputError("help: --schema stands alone, without a topic");
     if (name == "help") return arguments.schema ? schema_command() : help(arguments.topic);
     if (name == "replay") {
         if (arguments.run_directory.empty()) throw InputError("replay: expected a run directory");

@@ -74,6 +74,17 @@ int help_command(const std::string& topic, const std::vector<std::string>& comma
                           backend.built ? "" : " (not yet)", backend.what, topic),
               first);
     }
+    const auto among = [&](const std::vector<std::string>& words) {
+        return std::find(words.begin(), words.end(), topic) != words.end();
+    };
+    for (const auto& key : schema_keys()) {
+        const Node* variables = key.schema->find("x-variables");
+        if (!variables) continue;
+        const bool named = std::any_of(variables->items.begin(), variables->items.end(),
+                                       [&](const Node& item) { return item.text == topic; });
+        if (named) print(topic + ": a variable of " + key.path + "\n", first);
+    }
+    if (among(plot_kinds())) print(fmt::format("{0}: a figure; rubato plot {0} --help\n", topic), first);
     if (keys.size() > 1) {
         print("keys called " + topic + ":\n", first);
         for (const auto* key : keys) fmt::print("  {}\n", key_line(*key));

@@ -52,7 +52,8 @@ For files without this line, VS Code takes it from `.vscode/settings.json`:
 
     {"json.schemas": [{"fileMatch": ["scenarios/**/*.json"], "url": "./src/cli/scenario.schema.json"}]}
 
-The program makes nothing of `$schema`; a saved `scenario.json` does without it.
+The program makes nothing of `$schema`; a saved `scenario.json` does without it. An editor sees one file at a time: in a
+file that extends another it may miss the required key of a section (`protocol.name`, say) that the other file has.
 """
 
 UNITS = {"bandwidth": "bytes/s", "time": "s", "speed": "flop/s", "flops": "flop", "bytes": "bytes"}

@@ -1,6 +1,7 @@
 #include "sim/simgrid_platform.hpp"
 
 #include "sim/platform_json.hpp"
+#include "sim/simgrid_build.hpp"
 #include "sim/simgrid_kernel.hpp"
 #include "sim/simgrid_trial.hpp"
 
@@ -14,23 +15,6 @@ namespace rubato::sim {
 namespace s4u = simgrid::s4u;
 
 namespace {
-
-std::vector<s4u::Host*> build_star(const StarPlatform& star) {
-    std::vector<s4u::Host*> hosts;
-    hosts.reserve(star.hosts.size());
-    s4u::NetZone* zone = s4u::create_star_zone("star");
-    for (const StarHost& spec : star.hosts) {
-        s4u::Host* host = zone->create_host(spec.name, spec.speed);
-        host->set_core_count(spec.cores);
-        const auto* link =
-            zone->create_split_duplex_link("link-" + spec.name, spec.bandwidth)->set_latency(spec.latency)->seal();
-        const s4u::LinkInRoute up(dynamic_cast<const s4u::SplitDuplexLink*>(link), s4u::LinkInRoute::Direction::UP);
-        zone->add_route(host->get_netpoint(), nullptr, nullptr, nullptr, {up}, true);
-        hosts.push_back(host);
-    }
-    zone->seal();
-    return hosts;
-}
 
 /// What makes two requests ask for the same platform.
 struct PlatformKey {
@@ -104,12 +88,12 @@ BuiltPlatform& open_platform(const NetworkRequest& request) {
             "a platform with profiles was simulated in this process, and SimGrid keeps their events; start a new "
             "process for the next run");
     const ClusterSpec& cluster = request.scenario->cluster;
-    StarPlatform star;
+    JsonPlatform plan;
     Trial trial;
     if (cluster.platform.empty())
-        star = inline_star(cluster.network.star, request.star_hosts);
+        plan.hosts = inline_star(cluster.network.star, request.star_hosts).hosts;
     else if (cluster.platform.ends_with(".json"))
-        star = read_platform_json(cluster.platform);
+        plan = read_platform_json(cluster.platform);
     else
         trial = try_platform(cluster);
     key.reset();
@@ -117,7 +101,7 @@ BuiltPlatform& open_platform(const NetworkRequest& request) {
     configure(cluster.network);
     profiles = trial.profiles;
     built = {{}, std::move(trial.warnings), false};
-    built.hosts = star.hosts.empty() ? load_xml(engine, cluster.platform) : build_star(star);
+    built.hosts = plan.hosts.empty() ? load_xml(engine, cluster.platform) : build(plan);
     key = key_of(request);
     return built;
 }

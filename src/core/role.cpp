@@ -4,16 +4,31 @@
 
 namespace rubato {
 
+namespace {
+
+Server& content(Boxed<Server>& server) {
+    return *server;
+}
+const Server& content(const Boxed<Server>& server) {
+    return *server;
+}
+template <class Role>
+Role& content(Role& role) {
+    return role;
+}
+
+}  // namespace
+
 void step(Role& role, Time now, const Event& event, Actions& actions) {
-    std::visit([&](auto& member) { member.step(now, event, actions); }, role);
+    std::visit([&](auto& member) { content(member).step(now, event, actions); }, role);
 }
 
 std::string waiting(const Role& role) {
-    return std::visit([](const auto& member) { return member.waiting(); }, role);
+    return std::visit([](const auto& member) { return content(member).waiting(); }, role);
 }
 
 std::string describe(const Role& role) {
-    return std::visit([](const auto& member) { return member.describe(); }, role);
+    return std::visit([](const auto& member) { return content(member).describe(); }, role);
 }
 
 std::string role_name(RoleId role) {
@@ -70,7 +85,7 @@ std::vector<Role> make_roles(const Scenario& scenario, std::int64_t samples, std
 
     std::vector<Role> roles;
     roles.reserve(static_cast<std::size_t>(scenario.lambda()) + 1);
-    roles.emplace_back(Server(config, dealer, policy));
+    roles.emplace_back(Boxed(Server(config, dealer, policy)));
     for (WorkerId worker = 0; worker < scenario.lambda(); ++worker)
         roles.emplace_back(Worker({worker, 0, parameters, !traits(policy).barrier}));
     return roles;

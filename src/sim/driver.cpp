@@ -5,7 +5,8 @@
 namespace rubato::sim {
 
 Simulation::Simulation(const Scenario& scenario)
-    : network_(open_network({&scenario, star_hosts(scenario)})), placement_(place(scenario, network_->hosts())) {}
+    : network_(open_network({&scenario, star_hosts(scenario), scenario.topology == "star"})),
+      placement_(place(scenario, network_->hosts())) {}
 
 std::vector<trace::Place> Simulation::places() const {
     std::vector<trace::Place> result;

@@ -4,6 +4,7 @@
 #include "core/event.hpp"
 
 #include <algorithm>
+#include <memory>
 #include <vector>
 
 namespace rubato::sim {
@@ -21,62 +22,96 @@ struct Due {
 };
 using DueId = std::int32_t;
 
+/// Ids are used again once they are freed; a Due stays where it is until then.
 class EventQueue {
 public:
     /// Rank of a completion of the role's own actions among the channels: after all messages.
     static constexpr int own = 3;
 
     DueId push(Time at, RoleId to, RoleId from, int channel) {
-        DueId id;
-        if (free_.empty()) {
-            id = static_cast<DueId>(slots_.size());
-            slots_.emplace_back();
-        } else {
-            id = free_.back();
-            free_.pop_back();
-            auto& slot = slots_[static_cast<std::size_t>(id)];
-            slot.flow = slot.job = -1;
-            slot.cancelled = false;
-        }
-        slots_[static_cast<std::size_t>(id)].to = to;
-        heap_.push_back({at, to, from, channel, id, next_++});
-        std::push_heap(heap_.begin(), heap_.end(), later);
+        if (free_.empty()) grow();
+        const DueId id = free_.back();
+        free_.pop_back();
+        auto& due = (*this)[id];
+        due.to = to;
+        due.flow = due.job = -1;
+        due.cancelled = false;
+        insert({at,
+                (static_cast<std::uint64_t>(to) << 32) | (static_cast<std::uint64_t>(from) << 2) |
+                    static_cast<std::uint64_t>(channel),
+                next_++, id});
         return id;
     }
-    Due& operator[](DueId id) { return slots_[static_cast<std::size_t>(id)]; }
+    Due& operator[](DueId id) {
+        return blocks_[static_cast<std::size_t>(id) / block][static_cast<std::size_t>(id) % block];
+    }
 
     /// Time of the earliest that is not cancelled; -1: none.
     Time next() {
-        while (!heap_.empty() && slots_[static_cast<std::size_t>(heap_.front().id)].cancelled) free(pop());
+        while (!heap_.empty() && (*this)[heap_.front().id].cancelled) free(pop());
         return heap_.empty() ? -1 : heap_.front().at;
     }
     /// Removes the earliest; free() it once it is dealt with.
     DueId pop() {
         const DueId id = heap_.front().id;
-        std::pop_heap(heap_.begin(), heap_.end(), later);
+        const Key last = heap_.back();
         heap_.pop_back();
+        if (!heap_.empty()) sink(last);
         return id;
     }
     void free(DueId id) { free_.push_back(id); }
 
 private:
+    static constexpr std::size_t block = 256;
+    static constexpr std::size_t arity = 4;  ///< shallower than a binary heap: fewer lines of memory are touched
+
     struct Key {
         Time at;
-        RoleId to, from;
-        std::int32_t channel;
-        DueId id;
+        std::uint64_t order;  ///< to (32 bits), from (30), channel (2)
         std::uint64_t sequence;
+        DueId id;
+        bool operator<(const Key& other) const {
+            if (at != other.at) return at < other.at;
+            if (order != other.order) return order < other.order;
+            return sequence < other.sequence;
+        }
     };
-    static bool later(const Key& a, const Key& b) {
-        if (a.at != b.at) return a.at > b.at;
-        if (a.to != b.to) return a.to > b.to;
-        if (a.from != b.from) return a.from > b.from;
-        if (a.channel != b.channel) return a.channel > b.channel;
-        return a.sequence > b.sequence;
+
+    void grow() {
+        const auto first = blocks_.size() * block;
+        blocks_.push_back(std::make_unique<Due[]>(block));
+        for (std::size_t i = block; i-- > 0;) free_.push_back(static_cast<DueId>(first + i));
+    }
+    void insert(const Key& key) {
+        std::size_t at = heap_.size();
+        heap_.push_back(key);
+        while (at > 0) {
+            const std::size_t parent = (at - 1) / arity;
+            if (!(key < heap_[parent])) break;
+            heap_[at] = heap_[parent];
+            at = parent;
+        }
+        heap_[at] = key;
+    }
+    /// Puts `key` in the place of the root.
+    void sink(const Key& key) {
+        std::size_t at = 0;
+        while (true) {
+            const std::size_t first = arity * at + 1;
+            if (first >= heap_.size()) break;
+            const std::size_t end = std::min(first + arity, heap_.size());
+            std::size_t least = first;
+            for (std::size_t child = first + 1; child < end; ++child)
+                if (heap_[child] < heap_[least]) least = child;
+            if (!(heap_[least] < key)) break;
+            heap_[at] = heap_[least];
+            at = least;
+        }
+        heap_[at] = key;
     }
 
     std::vector<Key> heap_;
-    std::vector<Due> slots_;
+    std::vector<std::unique_ptr<Due[]>> blocks_;
     std::vector<DueId> free_;
     std::uint64_t next_ = 0;
 };

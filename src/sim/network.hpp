@@ -66,10 +66,13 @@ struct PlatformError : std::runtime_error {
     using std::runtime_error::runtime_error;
 };
 
-/// How many hosts the inline star needs: one for the server and one for each worker host.
+/// What the driver asks of a network.
 struct NetworkRequest {
     const Scenario* scenario = nullptr;
-    int star_hosts = 0;  ///< of the inline star, the server's (host 0) included
+    int star_hosts = 0;  ///< of the inline star: one for each worker host, and the server's (host 0)
+    /// Every transfer has host 0 at an end, at most cluster.network.concurrent_transfers at once in a direction: links
+    /// of the inline star that can never be the narrowest need not be simulated.
+    bool through_server = false;
 };
 
 /// Opens the module of the model that the scenario names (dlopen, found relative to the executable). Throws

@@ -16,7 +16,6 @@ Run::Run(const RunInput& input, Network& network, const Placement& placement)
       seats_(roles_.size()),
       transport_(network, placement.host_of_role, input.scenario->cluster.network.concurrent_transfers),
       buffers_(input.task ? input.task->parameters() : 0),
-      control_free_(2 * roles_.size(), 0),
       timeline_(input.recorder != nullptr && input.recorder->wants_timeline()) {
     if (input.task) {
         pool_ = std::make_unique<learn::Pool>(*input.task, scenario_.pool_threads);
@@ -108,7 +107,7 @@ void Run::deliver(FlowId id, Time now) {
     span(flow.from, flow.channel == Channel::gradient ? "push" : "pull", flow.started_ns, now, flow.to, flow.bytes);
     if (flow.to == 0) server_.bytes_in += static_cast<std::int64_t>(flow.bytes);
     const DueId due = queue_.push(now, flow.to, flow.from, static_cast<int>(flow.channel));
-    queue_[due].event = Delivered{flow.from, flow.channel, flow.message, payload, flow.sent_ns, flow.started_ns};
+    queue_[due].event.emplace<Delivered>(flow.from, flow.channel, flow.message, payload, flow.sent_ns, flow.started_ns);
     complete(flow.from, now, Taken{flow.id, flow.started_ns});
     transport_.arrived(id, now);
     transport_.free(id);
@@ -123,7 +122,7 @@ void Run::process(DueId id, Time now) {
         return;
     }
     auto& seat = seats_[static_cast<std::size_t>(role)];
-    Event event = queue_[id].event;
+    Event& event = queue_[id].event;  // stays where it is, whatever the step adds to the queue
     if (auto* ready = std::get_if<GradientReady>(&event)) {
         if (const auto job = queue_[id].job; job >= 0) {
             pool_->wait(*jobs_[static_cast<std::size_t>(job)]);

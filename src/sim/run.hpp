@@ -24,13 +24,19 @@ public:
     void on_transfer(std::int64_t token, bool ok) override;
 
 private:
+    /// Messages without payload between the server and a worker, in one direction.
+    struct ControlChannel {
+        Time free_ns = 0;    ///< last arrival
+        Time delay_ns = -1;  ///< of the route; -1: not asked yet
+    };
     /// What the driver keeps for each role besides the role itself.
     struct Seat {
         Time compute_free_ns = 0, apply_free_ns = 0;  ///< ends of the lanes
         DueId compute = -1;                           ///< the computation under way
         ActionId compute_id = 0;
         BufferId compute_weights = no_buffer;
-        BufferId weights = no_buffer;  ///< last one given by Start or Applied
+        BufferId weights = no_buffer;           ///< last one given by Start or Applied
+        ControlChannel to_server, from_server;  ///< of a worker
         std::vector<DueId> timers;
         bool finished = false;
     };
@@ -53,7 +59,11 @@ private:
     void act(RoleId role, Time now, const SetTimer& action);
     void act(RoleId role, Time now, const Finish& action);
     void send_control(RoleId role, Time now, const Send& action);
-    Due& complete(RoleId role, Time at, Event event);
+    /// The completion of an action of `role`, due at `at`.
+    template <class E>
+    void complete(RoleId role, Time at, E&& event) {
+        queue_[queue_.push(at, role, role, EventQueue::own)].event = std::forward<E>(event);
+    }
     Time occupy_apply(RoleId role, Time now, double seconds);
     void release(BufferId buffer, Time now);
     std::string deadlock() const;
@@ -73,7 +83,6 @@ private:
     std::vector<std::int32_t> free_jobs_;
     std::unique_ptr<learn::Pool> pool_;  ///< after what its threads work on: a run may end in the middle of a gradient
     std::vector<DueId> batch_;           ///< due at one nanosecond
-    std::vector<Time> control_free_;     ///< last arrival on the control channel [to server, to worker]
     Actions actions_;
     trace::DriverReport report_;
     trace::ServerRow server_;

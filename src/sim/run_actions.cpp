@@ -20,12 +20,6 @@ Time after(Time begin, double seconds) {
 
 }  // namespace
 
-Due& Run::complete(RoleId role, Time at, Event event) {
-    auto& due = queue_[queue_.push(at, role, role, EventQueue::own)];
-    due.event = event;
-    return due;
-}
-
 // The apply lane is first in, first out: the work begins when the lane is free.
 Time Run::occupy_apply(RoleId role, Time now, double seconds) {
     auto& seat = seats_[static_cast<std::size_t>(role)];
@@ -41,14 +35,15 @@ void Run::release(BufferId buffer, Time now) {
 
 // Control messages take latency and bandwidth, but no share of the links; each channel keeps their order.
 void Run::send_control(RoleId role, Time now, const Send& action) {
-    const auto delay =
-        network_.control_delay(placement_.host_of_role[static_cast<std::size_t>(role)],
-                               placement_.host_of_role[static_cast<std::size_t>(action.to)], control_bytes);
-    const auto worker = static_cast<std::size_t>(std::max(role, action.to));
-    auto& free = control_free_[2 * worker + (action.to == 0 ? 0 : 1)];
-    const Time at = free = std::max(free, now + delay);
-    queue_[queue_.push(at, action.to, role, static_cast<int>(action.channel))].event =
-        Delivered{role, action.channel, action.message, {}, now, now};
+    auto& worker = seats_[static_cast<std::size_t>(std::max(role, action.to))];
+    auto& channel = action.to == 0 ? worker.to_server : worker.from_server;
+    if (channel.delay_ns < 0)
+        channel.delay_ns =
+            network_.control_delay(placement_.host_of_role[static_cast<std::size_t>(role)],
+                                   placement_.host_of_role[static_cast<std::size_t>(action.to)], control_bytes);
+    const Time at = channel.free_ns = std::max(channel.free_ns, now + channel.delay_ns);
+    queue_[queue_.push(at, action.to, role, static_cast<int>(action.channel))].event.emplace<Delivered>(
+        role, action.channel, action.message, Slice{}, now, now);
     complete(role, at, Taken{action.id, now});
     ++report_.control_messages;
     report_.bytes += static_cast<std::int64_t>(control_bytes);

@@ -23,20 +23,34 @@ s4u::LinkInRoute create_link(s4u::NetZone& zone, const std::string& name, const 
     return {dynamic_cast<const s4u::SplitDuplexLink*>(link), s4u::LinkInRoute::Direction::UP};
 }
 
-Hosts build_shape(const StarShape&, const std::vector<StarHost>& specs) {
+// Without links of their own the workers' hosts are one to the solver, so one stands for all: with ten thousand each
+// would be cold whenever its turn comes.
+Hosts build_star(const std::vector<StarHost>& specs, const StarLinks& links) {
     Hosts hosts;
     hosts.reserve(specs.size());
     s4u::NetZone* zone = s4u::create_star_zone("star");
     for (const StarHost& spec : specs) {
-        hosts.push_back(create_host(*zone, spec));
-        const auto up = create_link(*zone, spec.name, {spec.bandwidth, spec.latency});
-        zone->add_route(hosts.back()->get_netpoint(), nullptr, nullptr, nullptr, {up}, true);
+        if (!links.workers && hosts.size() > 1) {
+            hosts.push_back(hosts[1]);
+            continue;
+        }
+        s4u::Host* host = create_host(*zone, spec);
+        const auto add = [&](const std::vector<s4u::LinkInRoute>& up) {
+            zone->add_route(host->get_netpoint(), nullptr, nullptr, nullptr, up, true);
+        };
+        const bool server = hosts.empty();
+        hosts.push_back(host);
+        if (server ? links.server : links.workers)
+            add({create_link(*zone, spec.name,
+                             {spec.bandwidth, spec.latency * (links.server && links.workers ? 1 : 2)})});
+        else
+            add({});
     }
     zone->seal();
     return hosts;
 }
 
-Hosts build_shape(const FullShape& full, const std::vector<StarHost>& specs) {
+Hosts build_full(const FullShape& full, const std::vector<StarHost>& specs) {
     Hosts hosts;
     s4u::NetZone* zone = s4u::create_full_zone("full");
     for (const StarHost& spec : specs) hosts.push_back(create_host(*zone, spec));
@@ -64,7 +78,7 @@ s4u::ClusterCallbacks leaves(const std::vector<StarHost>& specs, Hosts& hosts) {
     });
 }
 
-Hosts build_shape(const FatTreeShape& tree, const std::vector<StarHost>& specs) {
+Hosts build_fat_tree(const FatTreeShape& tree, const std::vector<StarHost>& specs) {
     Hosts hosts;
     const s4u::FatTreeParams parameters(static_cast<unsigned>(tree.down.size()), tree.down, tree.up, tree.parallel);
     s4u::create_fatTree_zone("fat-tree", nullptr, parameters, leaves(specs, hosts), tree.link.bandwidth,
@@ -73,7 +87,7 @@ Hosts build_shape(const FatTreeShape& tree, const std::vector<StarHost>& specs) 
     return hosts;
 }
 
-Hosts build_shape(const TorusShape& torus, const std::vector<StarHost>& specs) {
+Hosts build_torus(const TorusShape& torus, const std::vector<StarHost>& specs) {
     Hosts hosts;
     s4u::create_torus_zone("torus", nullptr, torus.dimensions, leaves(specs, hosts), torus.link.bandwidth,
                            torus.link.latency, s4u::Link::SharingPolicy::SPLITDUPLEX)
@@ -83,8 +97,11 @@ Hosts build_shape(const TorusShape& torus, const std::vector<StarHost>& specs) {
 
 }  // namespace
 
-Hosts build(const JsonPlatform& plan) {
-    return std::visit([&](const auto& shape) { return build_shape(shape, plan.hosts); }, plan.shape);
+Hosts build(const JsonPlatform& plan, const StarLinks& links) {
+    if (std::holds_alternative<StarShape>(plan.shape)) return build_star(plan.hosts, links);
+    if (const auto* full = std::get_if<FullShape>(&plan.shape)) return build_full(*full, plan.hosts);
+    if (const auto* tree = std::get_if<FatTreeShape>(&plan.shape)) return build_fat_tree(*tree, plan.hosts);
+    return build_torus(std::get<TorusShape>(plan.shape), plan.hosts);
 }
 
 }  // namespace rubato::sim

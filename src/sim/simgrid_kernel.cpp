@@ -1,15 +1,20 @@
 #include "sim/simgrid_kernel.hpp"
 
+#include <simgrid/version.h>
 #include <simgrid/kernel/Timer.hpp>
+#include <simgrid/kernel/resource/Model.hpp>
 
 #include <array>
 #include <csignal>
+#include <cstdlib>
 #include <string>
 #include <utility>
 
-// The kernel's clock, by its name in the library, as no header declares it. Weak, so that a SimGrid without it loads
-// too.
+// The kernel's clock and the end of its round, by their names in the library, as no header declares them. Weak, so that
+// a SimGrid without them loads too.
 extern double simgrid_clock __asm__("_ZN7simgrid6kernel10EngineImpl4now_E") __attribute__((weak));
+extern "C" void simgrid_handle_ended_actions(const simgrid::kernel::EngineImpl*) __asm__(
+    "_ZNK7simgrid6kernel10EngineImpl20handle_ended_actionsEv") __attribute__((weak));
 
 namespace rubato::sim {
 
@@ -42,26 +47,98 @@ void forget_last_engine() {
     if (&simgrid_clock != nullptr) simgrid_clock = 0;
 }
 
-}  // namespace
-
-void KernelAlarm::set(double date) {
-    if (timer_ != nullptr) {
-        if (date_ == date) return;
-        timer_->remove();
+/// The only network model of the engine, where the library is one whose rounds are known from its source (3.32); null
+/// elsewhere, and where the environment asks for SimGrid's own rounds (RUBATO_SIMGRID_ROUNDS=engine, for tests).
+simgrid::kernel::resource::Model* network_model() {
+    int major = 0;
+    int minor = 0;
+    int patch = 0;
+    sg_version_get(&major, &minor, &patch);
+    if (major != 3 || minor != 32 || &simgrid_clock == nullptr || &simgrid_handle_ended_actions == nullptr)
+        return nullptr;
+    const char* asked = std::getenv("RUBATO_SIMGRID_ROUNDS");
+    if (asked != nullptr && std::string(asked) == "engine") return nullptr;
+    simgrid::kernel::resource::Model* found = nullptr;
+    for (auto* model : s4u::Engine::get_instance()->get_all_models()) {
+        if (model->get_name().find("Network") == std::string::npos) continue;
+        if (found != nullptr || !model->is_update_lazy() || !model->next_occurring_event_is_idempotent())
+            return nullptr;
+        found = model;
     }
-    date_ = date;
-    timer_ = simgrid::kernel::timer::Timer::set(date, [this] {
-        timer_ = nullptr;
-        call_();
-    });
+    return found;
 }
 
-void KernelAlarm::clear() {
+}  // namespace
+
+KernelClock::KernelClock(std::function<void()> alarm, bool profiles)
+    : alarm_(std::move(alarm)), engine_(s4u::Engine::get_instance()->get_impl()) {
+    if (!profiles) network_ = network_model();
+}
+
+void KernelClock::set(double date) {
+    if (date_ == date) return;
+    if (network_ == nullptr) {
+        if (timer_ != nullptr) timer_->remove();
+        timer_ = simgrid::kernel::timer::Timer::set(date, [this] {
+            timer_ = nullptr;
+            date_ = -1;
+            alarm_();
+        });
+    }
+    date_ = date;
+}
+
+void KernelClock::clear() {
+    date_ = -1;
     if (timer_ != nullptr) std::exchange(timer_, nullptr)->remove();
 }
 
-void call_soon(std::function<void()> call) {
-    simgrid::kernel::timer::Timer::set(s4u::Engine::get_clock(), [call = std::move(call)] { call(); });
+void KernelClock::soon(std::function<void()> call) {
+    if (network_ != nullptr)
+        soon_.push_back(std::move(call));
+    else
+        simgrid::kernel::timer::Timer::set(now(), [call = std::move(call)] { call(); });
+}
+
+void KernelClock::run() {
+    if (network_ == nullptr)
+        s4u::Engine::get_instance()->run();
+    else
+        run_own_rounds();
+}
+
+// EngineImpl::run and EngineImpl::solve of SimGrid 3.32, with the same arithmetic in the same order: share the links,
+// go to the next date, let the transfers know, call timers, and then whoever waits for transfers that have ended.
+void KernelClock::run_own_rounds() {
+    while (true) {
+        double delta = date_ < 0 ? -1 : date_ - simgrid_clock;
+        if (!soon_.empty()) delta = 0;
+        const double transfer = network_->next_occurring_event(simgrid_clock);
+        if (transfer >= 0 && (delta < 0 || transfer < delta)) delta = transfer;
+        if (delta < 0) return;
+        simgrid_clock = simgrid_clock + delta;
+        network_->update_actions_state(simgrid_clock, delta);
+        bool again = true;
+        while (again) {
+            again = call_what_is_due();
+            if (!network_->get_finished_action_set()->empty() || !network_->get_failed_action_set()->empty())
+                simgrid_handle_ended_actions(engine_);
+        }
+    }
+}
+
+bool KernelClock::call_what_is_due() {
+    bool called = false;
+    while (date_ >= 0 && date_ <= simgrid_clock) {
+        date_ = -1;
+        alarm_();
+        called = true;
+    }
+    while (!soon_.empty()) {
+        for (const auto& call : std::exchange(soon_, {})) call();
+        called = true;
+    }
+    return called;
 }
 
 s4u::Engine& fresh_engine() {

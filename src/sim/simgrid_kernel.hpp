@@ -1,33 +1,58 @@
-// All use of SimGrid's kernel below its public interface: timers, and the one engine that it allows a process.
+// All use of SimGrid's kernel below its public interface: timers, the one engine that it allows a process, and the loop
+// that moves time on.
 #pragma once
 
 #include <simgrid/s4u.hpp>
 
 #include <functional>
 #include <utility>
+#include <vector>
 
-namespace simgrid::kernel::timer {
+namespace simgrid::kernel {
+class EngineImpl;
+namespace timer {
 class Timer;
 }
+namespace resource {
+class Model;
+}
+}  // namespace simgrid::kernel
 
 namespace rubato::sim {
 
-/// One timer of the kernel; its call runs in the kernel's own context, without an actor.
-class KernelAlarm {
+/// Virtual time of one run without actors: an alarm, calls for "now", and transfers. Two ways to move it on that give
+/// the same dates to the bit: SimGrid's own Engine::run, whose round asks each of its five models (processors, disks,
+/// ...) and allocates a timer for each alarm; or a round of our own over the network's model alone, which is what a
+/// platform without profiles needs, at a fraction of the cost.
+class KernelClock {
 public:
-    explicit KernelAlarm(std::function<void()> call) : call_(std::move(call)) {}
+    /// alarm: called when what `set` asked for has come, in the kernel's context. profiles: the platform has some, so
+    /// that the rounds are SimGrid's.
+    KernelClock(std::function<void()> alarm, bool profiles);
+    KernelClock(const KernelClock&) = delete;
+    KernelClock& operator=(const KernelClock&) = delete;
+
+    /// Seconds of the engine.
+    double now() const { return simgrid::s4u::Engine::get_clock(); }
     /// Replaces what was set before. date: of the engine's clock, not before now.
     void set(double date);
     void clear();
+    /// Calls once, at the engine's present time, after what is under way in the kernel.
+    void soon(std::function<void()> call);
+    /// Until neither an alarm nor a call nor a transfer is left.
+    void run();
 
 private:
-    std::function<void()> call_;
-    simgrid::kernel::timer::Timer* timer_ = nullptr;
-    double date_ = 0;
-};
+    void run_own_rounds();
+    bool call_what_is_due();
 
-/// Calls once, at the engine's present time, after what is under way in the kernel.
-void call_soon(std::function<void()> call);
+    std::function<void()> alarm_;
+    simgrid::kernel::EngineImpl* engine_ = nullptr;
+    simgrid::kernel::resource::Model* network_ = nullptr;  ///< null: the rounds are SimGrid's
+    simgrid::kernel::timer::Timer* timer_ = nullptr;       ///< of SimGrid's rounds
+    double date_ = -1;                                     ///< of the alarm; -1: none
+    std::vector<std::function<void()>> soon_;              ///< of our own rounds
+};
 
 /// A new engine at time 0, quiet and without platform, in place of the one before, of which nothing may be in use.
 simgrid::s4u::Engine& fresh_engine();

@@ -16,6 +16,19 @@ namespace s4u = simgrid::s4u;
 
 namespace {
 
+/// A link that can never be the narrowest of any flow changes no share (max-min), so it need not be in the solver,
+/// whose work it doubles. Where all flows lead through the server's link, a worker's at least as wide one is such;
+/// where the flows at once all fit into the server's, that one is. Shares go by latency alone in CM02, not in LV08.
+StarLinks needed_links(const NetworkRequest& request) {
+    const NetworkSpec& network = request.scenario->cluster.network;
+    if (!request.through_server || network.simgrid != "CM02") return {};
+    const double worker = network.star.bandwidth;
+    const double server = network.star.server_bandwidth == 0 ? worker : network.star.server_bandwidth;
+    if (worker >= server) return {true, false};
+    const int cap = network.concurrent_transfers;
+    return {cap == 0 || cap * worker > server, true};
+}
+
 /// What makes two requests ask for the same platform.
 struct PlatformKey {
     std::string platform;
@@ -23,15 +36,20 @@ struct PlatformKey {
     bool tcp_gamma = false;
     StarSpec star;
     int star_hosts = 0;
+    StarLinks links;
     bool operator==(const PlatformKey&) const = default;
 };
 
 PlatformKey key_of(const NetworkRequest& request) {
     const ClusterSpec& cluster = request.scenario->cluster;
-    PlatformKey key{cluster.platform, cluster.network.simgrid, cluster.network.tcp_gamma, {}, 0};
+    PlatformKey key;
+    key.platform = cluster.platform;
+    key.simgrid = cluster.network.simgrid;
+    key.tcp_gamma = cluster.network.tcp_gamma;
     if (!cluster.platform.empty()) return key;
     key.star = cluster.network.star;
     key.star_hosts = request.star_hosts;
+    key.links = needed_links(request);
     return key;
 }
 
@@ -100,9 +118,16 @@ BuiltPlatform& open_platform(const NetworkRequest& request) {
     s4u::Engine& engine = fresh_engine();
     configure(cluster.network);
     profiles = trial.profiles;
-    built = {{}, std::move(trial.warnings), false};
-    built.hosts = plan.hosts.empty() ? load_xml(engine, cluster.platform) : build(plan);
+    built = {{}, {}, std::move(trial.warnings), trial.profiles, false};
     key = key_of(request);
+    if (plan.hosts.empty()) {
+        built.hosts = load_xml(engine, cluster.platform);
+        for (const s4u::Host* host : built.hosts)
+            built.infos.push_back({host->get_name(), host->get_speed(), host->get_core_count()});
+    } else {
+        built.hosts = build(plan, key->links);
+        for (const StarHost& host : plan.hosts) built.infos.push_back({host.name, host.speed, host.cores});
+    }
     return built;
 }
 

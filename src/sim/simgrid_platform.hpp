@@ -31,9 +31,11 @@ std::vector<simgrid::s4u::Host*> load_xml(const simgrid::s4u::Engine& engine, co
 
 /// What stands on the process's engine.
 struct BuiltPlatform {
-    std::vector<simgrid::s4u::Host*> hosts;  ///< in the order of the file or of the star
+    std::vector<simgrid::s4u::Host*> hosts;  ///< in the order of the file or of the star; one may stand for many
+    std::vector<HostInfo> infos;             ///< of each
     std::vector<std::string> warnings;
-    bool used = false;  ///< something has run on it
+    bool profiles = false;  ///< availability of hosts or links changes with time
+    bool used = false;      ///< something has run on it
 };
 
 /// Builds the platform of the request on a fresh engine, or takes the one that stands if it is the same and unused: who

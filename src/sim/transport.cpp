@@ -6,10 +6,9 @@
 namespace rubato::sim {
 
 Transport::Transport(Network& network, const std::vector<HostId>& host_of_role, int cap)
-    : network_(network), host_of_role_(host_of_role), cap_(cap), index_(host_of_role.size()) {
+    : network_(network), host_of_role_(host_of_role), cap_(cap), pairs_(host_of_role.size()) {
     const auto hosts = static_cast<std::size_t>(*std::max_element(host_of_role.begin(), host_of_role.end())) + 1;
-    up_.resize(hosts);
-    down_.resize(hosts);
+    ports_.resize(hosts);
 }
 
 FlowId Transport::create(const Flow& flow) {
@@ -29,20 +28,43 @@ FlowId Transport::create(const Flow& flow) {
 // A worker computes on the model it was given until the next one has arrived whole, so the channel of weights has two
 // slots (a double buffer); every other one has one.
 std::int32_t Transport::channel_index(const Flow& flow) {
-    auto& row = index_[static_cast<std::size_t>(flow.from)];
-    const auto key = 3 * static_cast<std::size_t>(flow.to) + static_cast<std::size_t>(flow.channel);
-    if (row.size() <= key) row.resize(key + 1, -1);
-    if (row[key] < 0) {
-        row[key] = static_cast<std::int32_t>(channels_.size());
-        channels_.emplace_back();
-        channels_.back().slots = flow.channel == Channel::weights ? 2 : 1;
-    }
-    return row[key];
+    const RoleId lower = std::min(flow.from, flow.to);
+    auto& pairs = pairs_[static_cast<std::size_t>(std::max(flow.from, flow.to))];
+    const auto place = (flow.from == lower ? 0 : 3) + static_cast<std::int32_t>(flow.channel);
+    if (pairs.first.lower == lower) return pairs.first.first + place;
+    if (pairs.first.lower < 0) return (pairs.first = new_pair(lower)).first + place;
+    auto found = std::lower_bound(pairs.others.begin(), pairs.others.end(), lower,
+                                  [](const Pair& pair, RoleId role) { return pair.lower < role; });
+    if (found == pairs.others.end() || found->lower != lower) found = pairs.others.insert(found, new_pair(lower));
+    return found->first + place;
+}
+
+Transport::Pair Transport::new_pair(RoleId lower) {
+    const auto first = static_cast<std::int32_t>(channels_.size());
+    channels_.resize(channels_.size() + 6);
+    for (const int direction : {0, 3})
+        channels_[static_cast<std::size_t>(first + direction + static_cast<int>(Channel::weights))].slots = 2;
+    return {lower, first};
+}
+
+void Transport::push(Queue& queue, FlowId id) {
+    (*this)[id].next = -1;
+    if (queue.empty())
+        queue.head = id;
+    else
+        (*this)[queue.tail].next = id;
+    queue.tail = id;
+}
+
+FlowId Transport::pop(Queue& queue) {
+    const FlowId id = queue.head;
+    queue.head = (*this)[id].next;
+    return id;
 }
 
 bool Transport::submit(FlowId id, Time now) {
     const auto channel = (*this)[id].lane_index;
-    channels_[static_cast<std::size_t>(channel)].queue.push_back(id);
+    push(channels_[static_cast<std::size_t>(channel)].queue, id);
     pump(channel, now);
     return !local_.empty();
 }
@@ -50,8 +72,7 @@ bool Transport::submit(FlowId id, Time now) {
 void Transport::pump(std::int32_t channel, Time now) {
     auto& state = channels_[static_cast<std::size_t>(channel)];
     if (state.moving || state.slots == 0 || state.queue.empty()) return;
-    const FlowId id = state.queue.front();
-    state.queue.pop_front();
+    const FlowId id = pop(state.queue);
     state.moving = true;
     --state.slots;
     admit(id, now);
@@ -65,9 +86,9 @@ void Transport::admit(FlowId id, Time now) {
         return;
     }
     if (!free_link(up(flow)))
-        up(flow).queue.push_back(id);
+        push(up(flow).queue, id);
     else if (!free_link(down(flow)))
-        down(flow).queue.push_back(id);
+        push(down(flow).queue, id);
     else
         start(id, now);
 }
@@ -85,7 +106,7 @@ void Transport::arrived(FlowId id, Time now) {
     auto& flow = (*this)[id];
     auto& from = up(flow);
     auto& to = down(flow);
-    if (&from != &up_[static_cast<std::size_t>(host_of_role_[static_cast<std::size_t>(flow.to)])]) {
+    if (host_of_role_[static_cast<std::size_t>(flow.from)] != host_of_role_[static_cast<std::size_t>(flow.to)]) {
         --from.active;
         --to.active;
     }
@@ -99,9 +120,7 @@ void Transport::arrived(FlowId id, Time now) {
 // First come, first served among those that can move: one whose other link is full steps aside into that link's queue.
 void Transport::drain(Link& link, Time now) {
     while (free_link(link) && !link.queue.empty()) {
-        const FlowId id = link.queue.front();
-        link.queue.pop_front();
-        admit(id, now);
+        admit(pop(link.queue), now);
     }
 }
 

@@ -6,8 +6,6 @@
 #include "sim/event_queue.hpp"
 #include "sim/network.hpp"
 
-#include <deque>
-
 namespace rubato::sim {
 
 struct Flow {
@@ -20,6 +18,7 @@ struct Flow {
     Time sent_ns = 0;
     Time started_ns = 0;
     std::int32_t lane_index = -1;  ///< of its channel in the transport
+    FlowId next = -1;              ///< behind it in the one queue in which it waits
 };
 
 class Transport {
@@ -42,37 +41,59 @@ public:
     std::vector<FlowId> take_local();
 
 private:
+    /// First in, first out, chained through the flows: of 10,000 workers' queues most are empty.
+    struct Queue {
+        FlowId head = -1, tail = -1;
+        bool empty() const { return head < 0; }
+    };
     struct ChannelState {
-        std::deque<FlowId> queue;
+        Queue queue;
         bool moving = false;
         int slots = 1;
     };
     struct Link {
         int active = 0;
-        std::deque<FlowId> queue;
+        Queue queue;
+    };
+    /// Both directions of a host's link.
+    struct Port {
+        Link up, down;
+    };
+    /// The six channels between a role and a lower one, side by side: the three that lead up to it come first.
+    struct Pair {
+        RoleId lower = -1;
+        std::int32_t first = -1;  ///< in channels_
+    };
+    /// Pairs of a role. Most have one, with their server, so the first needs no memory elsewhere.
+    struct Pairs {
+        Pair first;
+        std::vector<Pair> others;  ///< sorted by the lower role
     };
 
     std::int32_t channel_index(const Flow& flow);
+    Pair new_pair(RoleId lower);
+    void push(Queue& queue, FlowId id);
+    FlowId pop(Queue& queue);
     void pump(std::int32_t channel, Time now);
     void admit(FlowId id, Time now);
     void start(FlowId id, Time now);
     void drain(Link& link, Time now);
     bool free_link(const Link& link) const { return cap_ == 0 || link.active < cap_; }
     Link& up(const Flow& flow) {
-        return up_[static_cast<std::size_t>(host_of_role_[static_cast<std::size_t>(flow.from)])];
+        return ports_[static_cast<std::size_t>(host_of_role_[static_cast<std::size_t>(flow.from)])].up;
     }
     Link& down(const Flow& flow) {
-        return down_[static_cast<std::size_t>(host_of_role_[static_cast<std::size_t>(flow.to)])];
+        return ports_[static_cast<std::size_t>(host_of_role_[static_cast<std::size_t>(flow.to)])].down;
     }
 
     Network& network_;
     std::vector<HostId> host_of_role_;
     int cap_;
-    std::vector<Link> up_, down_;
+    std::vector<Port> ports_;  ///< by host
     std::vector<Flow> flows_;
     std::vector<FlowId> free_;
     std::vector<ChannelState> channels_;
-    std::vector<std::vector<std::int32_t>> index_;  ///< [from][3 * to + channel]
+    std::vector<Pairs> pairs_;  ///< by role
     std::vector<FlowId> local_;
 };
 

@@ -3,6 +3,7 @@
 
 #include "core/action.hpp"
 #include "core/scenario.hpp"
+#include "trace/coarse_histogram.hpp"
 #include "trace/histogram.hpp"
 #include "trace/recorder.hpp"
 #include "trace/steady.hpp"
@@ -37,7 +38,7 @@ public:
     };
     struct PerWorker {
         Outcomes outcomes;
-        Histogram staleness{256};
+        CoarseHistogram staleness;
         std::optional<WorkerRow> times;
     };
 

@@ -7,7 +7,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 #include <stdexcept>
+#include <string_view>
 
 namespace rubato::trace {
 namespace {
@@ -72,9 +74,9 @@ void add_learning(Json& out, const Figures& figures, const DriverReport& report)
 /// Each name once, in the order of the roles.
 Json unique_names(const std::vector<Place>& places, std::string Place::*name) {
     Json names = Json::array();
+    std::set<std::string_view> seen;
     for (const Place& place : places)
-        if (!(place.*name).empty() && std::find(names.begin(), names.end(), place.*name) == names.end())
-            names.push_back(place.*name);
+        if (!(place.*name).empty() && seen.insert(place.*name).second) names.push_back(place.*name);
     return names;
 }
 

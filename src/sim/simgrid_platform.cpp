@@ -157,4 +157,27 @@ Route find_route(const s4u::Host& from, const s4u::Host& to) {
     return {bandwidth, latency};
 }
 
+double find_common_bandwidth(const std::vector<s4u::Host*>& from, const s4u::Host& to) {
+    std::vector<s4u::Link*> common;
+    const s4u::Host* last = nullptr;
+    for (const s4u::Host* host : from) {
+        if (host == last) continue;
+        std::vector<s4u::Link*> links;
+        if (host != &to) {
+            static_cast<void>(find_route(*host, to));
+            host->route_to(&to, links, nullptr);
+        }
+        if (last == nullptr)
+            common = links;
+        else
+            std::erase_if(common, [&](const s4u::Link* link) { return std::ranges::find(links, link) == links.end(); });
+        last = host;
+    }
+    double bandwidth = std::numeric_limits<double>::infinity();
+    for (const s4u::Link* link : common)
+        if (link->get_sharing_policy() != s4u::Link::SharingPolicy::FATPIPE)
+            bandwidth = std::min(bandwidth, link->get_bandwidth());
+    return bandwidth;
+}
+
 }  // namespace rubato::sim

@@ -53,4 +53,8 @@ struct Route {
 /// Throws PlatformError where there is none. Within a host it is the platform's loopback, or a route without link.
 Route find_route(const simgrid::s4u::Host& from, const simgrid::s4u::Host& to);
 
+/// Narrowest bandwidth of the links that all routes to `to` share, bytes/s; infinite where there is none. Links that
+/// many flows may use at once (FATPIPE) do not count. Throws PlatformError where a route is missing.
+double find_common_bandwidth(const std::vector<simgrid::s4u::Host*>& from, const simgrid::s4u::Host& to);
+
 }  // namespace rubato::sim

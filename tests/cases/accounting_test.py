@@ -3,46 +3,13 @@
 Usage: accounting_test.py RUBATO
 """
 
-import csv
-import json
-import subprocess
-import sys
-import tempfile
-import unittest
-from pathlib import Path
+from case import Case, main
 
-PROGRAM = ""
 PROTOCOLS = ({"name": "hardsync"}, {"name": "n-softsync", "n": 1}, {"name": "n-softsync", "n": 2}, {"name": "async"})
 
 
-class Accounting(unittest.TestCase):
-    """Each test runs the program on scenarios of its own."""
-
-    def setUp(self) -> None:
-        self.scratch = tempfile.TemporaryDirectory(prefix="rubato-")
-        self.work = Path(self.scratch.name)
-        self.count = 0
-
-    def tearDown(self) -> None:
-        self.scratch.cleanup()
-
-    def run_scenario(self, scenario: dict, *arguments: str, status: int = 0) -> Path:
-        self.count += 1
-        path, out = self.work / f"s{self.count}.json", self.work / f"run{self.count}"
-        path.write_text(json.dumps({"name": "case", **scenario}))
-        done = subprocess.run([PROGRAM, "run", path, "--out", out, "--quiet", *arguments],
-                              capture_output=True, text=True, check=False)
-        self.assertEqual(done.returncode, status, done.stderr)
-        return out
-
-    @staticmethod
-    def summary(run: Path) -> dict:
-        return json.loads((run / "summary.json").read_text())
-
-    @staticmethod
-    def rows(run: Path, table: str = "gradients.csv") -> list[dict]:
-        with open(run / table, newline="") as file:
-            return list(csv.DictReader(file))
+class Accounting(Case):
+    """Epochs, rests, staleness, seeds: each test runs the program on scenarios of its own."""
 
     @staticmethod
     def timing(samples: int, batch_size: int, workers: int, protocol: dict, **more: object) -> dict:
@@ -138,5 +105,4 @@ class Accounting(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    PROGRAM = sys.argv.pop(1)
-    unittest.main()
+    main()

@@ -71,6 +71,36 @@ class Accounting(Case):
                 last = max((float(row["epoch"]) for row in self.rows(run, "updates.csv")), default=0)
                 self.assertLessEqual(last, epochs)
 
+    def test_no_epoch_is_labelled_beyond_the_request(self) -> None:
+        for sampling in ("shared-epoch", "strided", "random", "sharded"):
+            for protocol in PROTOCOLS:
+                with self.subTest(sampling, **protocol):
+                    scenario = self.learning(3, protocol, stop={"epochs": 2.5}, evaluate={"every_epochs": 0.5})
+                    scenario["data"]["sampling"] = sampling
+                    run = self.run_scenario(scenario)
+                    labels = [float(row["epoch"]) for table in ("updates.csv", "evals.csv")
+                              for row in self.rows(run, table)]
+                    self.assertLessEqual(max(labels), self.summary(run)["epochs"])
+                    # Where batches are not cut to an epoch, the last of each worker may lie beyond.
+                    slack = 0 if sampling == "shared-epoch" else 3 * 10 / 200
+                    self.assertLessEqual(self.summary(run)["epochs"], 2.5 + slack)
+                    self.assertGreaterEqual(self.summary(run)["epochs"], 2.5)
+
+    def test_workers_get_batches_of_their_own(self) -> None:
+        """At version 0 all read the same weights, so that equal losses would be equal batches."""
+        for sampling in ("shared-epoch", "strided", "random", "sharded"):
+            scenario = self.learning(4, {"name": "hardsync"}, stop={"epochs": 1})
+            scenario["data"]["sampling"] = sampling
+            first = [row["loss"] for row in self.rows(self.run_scenario(scenario)) if row["read_version"] == "0"]
+            self.assertEqual(len(set(first)), 4)
+
+    def test_the_seed_of_the_data_changes_batches_and_no_times(self) -> None:
+        runs = [self.rows(self.run_scenario(self.learning(4, {"name": "async"}, stop={"epochs": 2},
+                                                          seeds={"data": seed}))) for seed in (1, 2)]
+        times = [[(row["worker"], row["begin_ns"], row["applied_ns"]) for row in run] for run in runs]
+        self.assertEqual(*times)
+        self.assertNotEqual(*([row["loss"] for row in run] for run in runs))
+
     def test_equal_seeds_are_equal_runs_and_others_differ(self) -> None:
         def bytes_of(seed: int) -> bytes:
             run = self.run_scenario(self.learning(4, {"name": "async"}, stop={"epochs": 2}, seed=seed))
@@ -85,6 +115,12 @@ class Accounting(Case):
         self.assertEqual(*((run / "gradients.csv").read_bytes() for run in runs))
         self.assertEqual(*(self.summary(run)["time_s"] for run in runs))
         self.assertEqual([len(self.rows(run, "evals.csv")) for run in runs], [11, 2])
+        never = self.run_scenario(self.learning(4, {"name": "n-softsync", "n": 2}, stop={"epochs": 10},
+                                                evaluate={"at_end": False}))
+        for table in ("gradients.csv", "updates.csv", "workers.csv"):
+            self.assertEqual((never / table).read_bytes(), (runs[0] / table).read_bytes())
+        hashes = {self.summary(run)["weights_hash"] for run in (*runs, never)}
+        self.assertEqual(len(hashes), 1)
 
     def test_years_of_virtual_time_end_and_centuries_are_refused(self) -> None:
         scenario = self.timing(1000, 10, 4, {"name": "async"}, stop={"gradients": 400})

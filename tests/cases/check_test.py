@@ -52,12 +52,12 @@ class Check(Case):
                 text, warnings = self.check({"cluster": {"platform": str(path)}})
                 self.assertEqual(warnings, [])
                 self.assertRegex(text, r"(?m)^server +on host-0$")
-                self.assertRegex(text, r"workers 0-3 on host-1 to host-4 \(1 a host\), device default: 3.2 s a gradient")
+                self.assertIn("workers 0-3 on host-1 to host-4 (1 a host), device default: 3.2 s a gradient", text)
                 # On a ring of five, hosts 1 and 4 are one link away and hosts 2 and 3 two.
                 far = "worker 0 to server: " if name == "torus" else "workers 0-3 to server: "
-                self.assertIn(f"{far}1.25 GB/s (10 Gbps), 10 us; alone a gradient takes 810 us, weights back 810 us", text)
+                self.assertIn(far + "1.25 GB/s (10 Gbps), 10 us; alone a gradient takes 810 us, weights back 810", text)
                 if name == "torus":
-                    self.assertIn("workers 1-2 to server: 1.25 GB/s (10 Gbps), 20 us; alone a gradient takes 820 us", text)
+                    self.assertIn("workers 1-2 to server: 1.25 GB/s (10 Gbps), 20 us; alone a gradient takes 820", text)
                 self.assertRegex(text, r"estimate +at most 313 gradients and 313 updates \(by epochs\), 939 messages")
                 self.assertRegex(text, r"at least .* s of virtual time; roughly .* to simulate here; about .* on disk")
 
@@ -91,7 +91,7 @@ class Check(Case):
         self.assertIn('host "host-1" computes 100 flop/s: a prefix such as M or G may be missing', warnings[0])
         self.assertIn("1e+08 flops a sample on a host of 100 flop/s", warnings[1])
         seconds = {"cluster": {"devices": {"default": {"seconds": {"32": 5000}}}}}
-        self.assert_odd(seconds, 'device "default" takes 5000 s for a gradient of 32 samples', "were milliseconds meant?")
+        self.assert_odd(seconds, 'device "default" takes 5000 s for a gradient of 32 samples', "milliseconds meant?")
         seconds = {"cluster": {"devices": {"default": {"seconds": {"8": 0.9, "32": 0.09}}}}}
         self.assert_odd(seconds, "8 samples take 900 ms but 32 take only 90 ms")
         self.assert_odd({"cluster": {"noise": {"lognormal_cv": 10}}}, "it is a ratio, and 0.1 is 10 %")
@@ -102,7 +102,8 @@ class Check(Case):
         self.assertEqual(self.check(model)[1], [])
         self.assert_odd({**model, "optimizer": {"learning_rate": 101}}, "learning_rate is 101")
         self.assert_odd({**model, "optimizer": {"learning_rate": 0}}, "nothing is learned")
-        self.assert_odd({"workers": {"count": 4, "batch_size": 20000}}, "workers.batch_size is 20000, more than the 10,000")
+        large = {"workers": {"count": 4, "batch_size": 20000}}
+        self.assert_odd(large, "workers.batch_size is 20000, more than the 10,000")
         self.assert_odd({**model, "evaluate": {"every_epochs": 5}, "stop": {"epochs": 2}}, "beyond the end of the run")
 
     def test_sizes(self) -> None:

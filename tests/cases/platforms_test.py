@@ -115,10 +115,10 @@ class Platforms(Case):
         fast, slow = self.push_seconds(DATA / "cluster.xml"), self.push_seconds(DATA / "slow_cluster.xml")
         self.assertAlmostEqual(fast, 0.009548, delta=5e-7)
         self.assertAlmostEqual(slow, 0.083775, delta=5e-7)
-        # One worker, ten rounds: each computes 10 samples of 1e6 flops (at 2 and 1 Gf), pushes, and, but for the last, pulls.
-        # Before them the worker reports in a control message of 64 bytes.
-        for name, seconds, speed, bytes_per_s in (("cluster.xml", fast, 2e9, 125e6),
-                                                  ("slow_cluster.xml", slow, 1e9, 12.5e6)):
+        # One worker, ten rounds: each computes 10 samples of 1e6 flops (at 2 and 1 Gf), pushes, and, but for the last,
+        # pulls. Before them the worker reports in a control message of 64 bytes.
+        cases = (("cluster.xml", fast, 2e9, 125e6), ("slow_cluster.xml", slow, 1e9, 12.5e6))
+        for name, seconds, speed, bytes_per_s in cases:
             report = 13.01 * 2 * 50e-6 + 64 / (0.97 * bytes_per_s)
             time = self.summary(self.run_scenario(on(DATA / name)))["time_s"]
             self.assertAlmostEqual(time, report + 10 * (10 * 1e6 / speed) + 19 * seconds, delta=1e-7)
@@ -143,7 +143,7 @@ class Platforms(Case):
         path = self.write(on(DATA / "ok.xml", workers={"count": 8, "batch_size": 10}))
         done = self.call("run", path, "--out", "shared")
         self.assertEqual(done.returncode, 0, done.stderr)
-        self.assertIn("warning: 8 workers share 1 host, up to 8 a host; workers.hosts = 1 says so on purpose", done.stderr)
+        self.assertIn("8 workers share 1 host, up to 8 a host; workers.hosts = 1 says so on purpose", done.stderr)
         self.assertIn('warning: 8 workers on host "B" share its 1 core: a gradient takes 8 times as long', done.stderr)
         row = self.rows(self.work / "shared")[0]
         self.assertAlmostEqual((int(row["end_ns"]) - int(row["begin_ns"])) * 1e-9, 8 * 10 * 1e6 / 1e9, delta=1e-9)

@@ -20,7 +20,7 @@ constexpr std::int64_t cifar100_record = 2 + 3072;  // a coarse and a fine label
 constexpr std::int64_t batch_records = 10000;
 constexpr int batches = 5;
 constexpr int classes = 10;
-constexpr const char* kind = "a binary CIFAR-10 file";
+constexpr const char* cifar_file = "a binary CIFAR-10 file";
 
 /// The folder that holds the files: `folder` itself, or what the archive of CIFAR-10 unpacks to.
 fs::path root_of(const fs::path& folder) {
@@ -115,7 +115,7 @@ std::vector<std::uint8_t> unpack(ByteFile& bytes, const fs::path& file) {
 
 /// Appends the images of one file; returns their number.
 std::int64_t append(const fs::path& file, Samples& samples) {
-    ByteFile bytes(file, kind);
+    ByteFile bytes(file, cifar_file);
     std::vector<std::uint8_t> data;
     if (bytes.packed()) {
         data = unpack(bytes, file);
@@ -173,7 +173,7 @@ std::int64_t count_cifar10(const fs::path& folder, std::int64_t samples) {
     std::int64_t total = 0;
     bool packed = false;
     const auto look = [&](const fs::path& file) {
-        const ByteFile bytes(file, kind);
+        const ByteFile bytes(file, cifar_file);
         packed |= bytes.packed();
         return bytes.packed() ? 0 : check_size(file, bytes.file_size(), false);
     };

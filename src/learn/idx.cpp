@@ -15,7 +15,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::uint32_t images_magic = 0x00000803, labels_magic = 0x00000801;
-constexpr const char* kind = "an IDX file";
+constexpr const char* idx_file = "an IDX file";
 
 std::uint32_t big_endian(const std::uint8_t* bytes) {
     return std::uint32_t{bytes[0]} << 24 | std::uint32_t{bytes[1]} << 16 | std::uint32_t{bytes[2]} << 8 | bytes[3];
@@ -70,12 +70,12 @@ std::optional<fs::path> find_idx(const fs::path& folder, std::string_view part, 
 }
 
 IdxHeader read_idx_header(const fs::path& file) {
-    ByteFile bytes(file, kind);
+    ByteFile bytes(file, idx_file);
     return read_image_header(bytes, file);
 }
 
 IdxImages read_idx_images(const fs::path& file) {
-    ByteFile bytes(file, kind);
+    ByteFile bytes(file, idx_file);
     IdxImages images;
     images.header = read_image_header(bytes, file);
     const std::int64_t size = images.header.count * images.header.rows * images.header.columns;
@@ -87,7 +87,7 @@ IdxImages read_idx_images(const fs::path& file) {
 }
 
 std::vector<std::uint8_t> read_idx_labels(const fs::path& file, std::int64_t count, int classes) {
-    ByteFile bytes(file, kind);
+    ByteFile bytes(file, idx_file);
     const std::int64_t found = read_header(bytes, file, labels_magic)[0];
     auto labels = bytes.rest(found, "according to its header");
     if (found != count) fail_input(file, fmt::format("{} labels, one an image", count), std::to_string(found));

@@ -20,19 +20,17 @@ namespace {
 using nlohmann::json;
 using Keys = std::vector<std::string>;
 
-// What SimGrid could still build in the memory of a workstation (about 3 kB a host, 1 kB a link).
-constexpr double hosts_max = 1'000'001;
-constexpr double links_max = 2'000'000;
 constexpr std::size_t levels_max = 16;
 constexpr std::size_t file_max = 64u << 20;
 constexpr int depth_max = 16;
 constexpr std::size_t message_max = 300;
 
-/// A place in the file, for messages: "p.json: /hosts/3/bandwidth: ".
+/// A place in the file, for messages: "p.json: /hosts/3/bandwidth: "; and what holds for the whole file.
 struct Place {
     std::string file;
     std::string path;
-    Place operator/(const std::string& key) const { return {file, path + "/" + key}; }
+    PlatformLimits limits = {};
+    Place operator/(const std::string& key) const { return {file, path + "/" + key, limits}; }
     [[noreturn]] void fail(const std::string& message) const {
         std::string text = (path.empty() ? "" : path + ": ") + message;
         if (text.size() > message_max) text = text.substr(0, message_max) + "...";
@@ -129,11 +127,11 @@ void check_most(double found, double most, const char* what, const Place& place)
 }
 
 void check_hosts(double hosts, const Place& place) {
-    check_most(hosts, hosts_max, "hosts", place);
+    check_most(hosts, place.limits.hosts, "hosts", place);
 }
 
 void check_links(double links, const Place& place) {
-    check_most(links, links_max, "links", place);
+    check_most(links, place.limits.links, "links", place);
 }
 
 std::string read_name(const json& object, const Place& place, const std::string& otherwise) {
@@ -319,9 +317,9 @@ json parse(std::string_view text, const std::string& name) {
 
 }  // namespace
 
-JsonPlatform parse_platform_json(std::string_view text, const std::string& name) {
+JsonPlatform parse_platform_json(std::string_view text, const std::string& name, const PlatformLimits& limits) {
     const json root = parse(text, name);
-    const Place top{name, ""};
+    const Place top{name, "", limits};
     const Keys kinds{"star", "full", "fat-tree", "torus"};
     if (!root.is_object() || !root.contains("kind"))
         top.fail("expected an object with \"kind\": one of " + one_of(kinds));

@@ -1,0 +1,24 @@
+// What fuzz targets hold an input to: accepted, or refused in one line. Anything else ends the process.
+#pragma once
+
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+#include <string_view>
+
+namespace rubato::fuzz {
+
+/// Ends the process, for libFuzzer or the replay to see, unless the text is one line of a size that people read.
+inline void demand_one_line(std::string_view text) {
+    if (!text.empty() && text.size() < 4000 && text.find('\n') == text.npos) return;
+    std::fprintf(stderr, "not one line: %.*s\n", static_cast<int>(text.size()), text.data());
+    std::abort();
+}
+
+inline void demand(bool holds, const char* what) {
+    if (holds) return;
+    std::fprintf(stderr, "does not hold: %s\n", what);
+    std::abort();
+}
+
+}  // namespace rubato::fuzz

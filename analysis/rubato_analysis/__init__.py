@@ -5,7 +5,8 @@
     run.gradients.query("outcome == 'applied'").staleness.mean()
     run.summary["test_error"]
 
-docs/traces.md defines every file and column; `rubato_analysis.schema` holds their types.
+docs/traces.md defines every file and column, with its unit and its pandas type; `rubato_analysis.schema` holds the
+types.
 """
 
 from rubato_analysis.errors import AnalysisError, TraceWarning

@@ -19,6 +19,10 @@ from rubato_analysis.table import read_table
 class Run:
     """One run. Tables are read when they are first asked for, so that a sweep of thousands stays light.
 
+    gradients, updates, evals, workers, servers and timeline are frames with the types of schema.TABLES: real integers
+    (int64, or nullable Int64 where cells may be empty), float64, text, and categories (`outcome`, `kind`). They raise
+    AnalysisError for a missing file or a broken line; a broken last line is skipped with a TraceWarning.
+
     path      its directory
     scenario  scenario.json, resolved
     summary   summary.json; empty for a run that was killed, which has none
@@ -45,7 +49,7 @@ class Run:
 
     @cached_property
     def workers(self) -> pd.DataFrame:
-        """A row a worker; empty cells and types beyond schema.TABLES are as pandas infers them."""
+        """A row a worker."""
         return self._table("workers")
 
     @cached_property
@@ -127,7 +131,19 @@ class Run:
 
 
 def load(path: str | os.PathLike[str]) -> Run:
-    """Opens the run directory `path`. Raises AnalysisError where it is none, warns where it did not finish."""
+    """Opens the run directory `path`. Raises AnalysisError where it is none, warns where it did not finish.
+
+    The types of the columns (pandas' names; docs/traces.md has them beside units and definitions):
+
+    gradients  Int64: apply_version staleness pull_ns begin_ns end_ns push_ns applied_ns data_epoch data_first;
+               category: outcome; float64: scale loss; int64: all others
+    updates    float64: mean_staleness epoch learning_rate effective_learning_rate; int64: all others
+    evals      int64: time_ns version samples; float64: all others
+    workers    str: device host; int64: worker applied dropped cancelled leftover; Int64: gradients staleness_p99
+               inquiries pulls; float64: staleness_mean and seconds
+    servers    str: host; float64: seconds; int64: all others
+    timeline   category: kind; Int64: peer; int64: all others
+    """
     path = os.fspath(path)
     if not os.path.isdir(path):
         raise AnalysisError(f"{path}: no such directory" if not os.path.exists(path) else f"{path}: not a directory")

@@ -1,16 +1,16 @@
 """Types of the columns of every table of a run; docs/traces.md defines them and gives their units.
 
 int64     an integer that is always there
-Int64     pandas' nullable integer: empty (pandas.NA) where it never came to that, such as `apply_version` of a
-          cancelled gradient. Values up to 2**53, about 104 days in nanoseconds.
-float64   a number; empty is NaN
-str       text
-category  text with few values
+Int64     pandas' nullable integer: empty cells (what never came to that, such as `apply_version` of a cancelled
+          gradient) are pandas.NA
+float64   a number; empty cells are NaN
+str       text (dtype object); empty cells are ""
+category  text out of the few words of CATEGORIES, in their order; words of later versions come after them
 
-Columns that are not listed here are kept, with the type that pandas infers.
+A table without rows has the same types. Columns that are not listed here are kept, with the type that pandas infers.
 """
 
-# {column: type}; the columns that every file of the name has.
+# {table: {column: type}}, in the order of the files.
 TABLES: dict[str, dict[str, str]] = {
     "gradients": {
         "seq": "int64",
@@ -28,6 +28,8 @@ TABLES: dict[str, dict[str, str]] = {
         "outcome": "category",
         "scale": "float64",
         "loss": "float64",
+        "data_epoch": "Int64",
+        "data_first": "Int64",
     },
     "updates": {
         "time_ns": "int64",
@@ -50,9 +52,46 @@ TABLES: dict[str, dict[str, str]] = {
         "valid_error": "float64",
         "test_loss": "float64",
         "test_error": "float64",
+        "gradient_norm": "float64",
+        "suboptimality": "float64",
     },
-    "workers": {"worker": "int64", "device": "str", "host": "str"},
-    "servers": {"role": "int64", "host": "str"},
+    "workers": {
+        "worker": "int64",
+        "device": "str",
+        "host": "str",
+        "gradients": "Int64",
+        "applied": "int64",
+        "dropped": "int64",
+        "cancelled": "int64",
+        "leftover": "int64",
+        "staleness_mean": "float64",
+        "staleness_p99": "Int64",
+        "compute_s": "float64",
+        "push_queued_s": "float64",
+        "push_moving_s": "float64",
+        "pull_request_s": "float64",
+        "pull_moving_s": "float64",
+        "policy_wait_s": "float64",
+        "apply_wait_s": "float64",
+        "evaluate_s": "float64",
+        "idle_s": "float64",
+        "inquiries": "Int64",
+        "pulls": "Int64",
+    },
+    "servers": {
+        "role": "int64",
+        "host": "str",
+        "pushes": "int64",
+        "updates": "int64",
+        "replies": "int64",
+        "push_s": "float64",
+        "update_s": "float64",
+        "pull_s": "float64",
+        "evaluate_s": "float64",
+        "idle_s": "float64",
+        "bytes_in": "int64",
+        "bytes_out": "int64",
+    },
     "timeline": {
         "role": "int64",
         "kind": "category",
@@ -63,17 +102,22 @@ TABLES: dict[str, dict[str, str]] = {
     },
 }
 
-# Columns that a file may have besides, where their type is not what pandas would infer.
-OPTIONAL: dict[str, str] = {
-    "data_epoch": "Int64",
-    "data_first": "Int64",
-    "grad_norm": "float64",
-    "gap": "float64",
-    "gradient_norm": "float64",
-    "suboptimality": "float64",
-    "staleness_mean": "float64",
-    "staleness_p99": "Int64",
+# Columns without which a file is no such table, where that is not all of them: files of other writers, and of versions
+# before a column was added, may lack the others.
+REQUIRED: dict[str, list[str]] = {
+    "gradients": [name for name in TABLES["gradients"] if not name.startswith("data_")],
+    "evals": [name for name in TABLES["evals"] if name not in ("gradient_norm", "suboptimality")],
+    "workers": ["worker", "device", "host"],
+    "servers": ["role", "host"],
 }
+
+CATEGORIES: dict[str, list[str]] = {
+    "outcome": ["applied", "dropped", "cancelled", "leftover"],
+    "kind": ["compute", "push", "pull", "inquiry", "apply", "evaluate", "wait"],
+}
+
+# Types of columns that a file may have besides, where they are not what pandas would infer.
+OPTIONAL: dict[str, str] = {"grad_norm": "float64", "gap": "float64", "shard": "Int64"}
 
 # What to ask of `rubato run` so that a table is written.
 SWITCHES: dict[str, str] = {
@@ -81,3 +125,13 @@ SWITCHES: dict[str, str] = {
     "updates": "--set trace.updates=true",
     "timeline": "--timeline",
 }
+
+
+def type_of(table: str, column: str) -> str | None:
+    """Type of a column; None where it is not known."""
+    return TABLES[table].get(column) or OPTIONAL.get(column)
+
+
+def required_columns(table: str) -> list[str]:
+    """Columns that every file of the table has."""
+    return REQUIRED.get(table) or list(TABLES[table])

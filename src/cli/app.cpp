@@ -1,6 +1,7 @@
 // The only file that sees CLI11.
 #include "cli/app.hpp"
 
+#include "cli/backends.hpp"
 #include "cli/commands.hpp"
 #include "cli/error.hpp"
 #include "cli/exit_status.hpp"
@@ -10,6 +11,8 @@
 #include <CLI/CLI.hpp>
 
 #include <algorithm>
+#include <cstdio>
+#include <sstream>
 
 namespace rubato::cli {
 namespace {
@@ -18,48 +21,139 @@ struct Arguments {
     RunOptions run;
     std::string topic;
     std::string run_directory;
+    std::string file = "scenario.json";
+    std::string protocol = "n-softsync";
+    bool force = false;
+    bool schema = false;
 };
+
+/// Commands of later versions.
+const std::vector<std::string>& later_commands() {
+    static const std::vector<std::string> names{"sweep", "compare", "calibrate"};
+    return names;
+}
 
 /// Values of --set begin with a key, so that nothing in them is taken for another value or a list.
 void add_sets(CLI::App& command, std::vector<std::string>& sets) {
     command
-        .add_option("--set", sets, "KEY=VALUE: a key of the scenario, such as protocol.n=4; VALUE is JSON or a word")
+        .add_option("--set", sets,
+                    "give KEY of the scenario, such as protocol.n, this VALUE: JSON, or a word. May be repeated; "
+                    "`rubato help KEY` tells about a key")
         ->type_name("KEY=VALUE")
         ->expected(1)
         ->allow_extra_args(false)
         ->take_all();
 }
 
-void declare(CLI::App& app, Arguments& arguments) {
-    app.set_version_flag("--version", "rubato " + trace::program_version() + " (" + trace::program_revision() + ")");
-    // What is not known is told by our own messages, with suggestions.
-    app.allow_extras();
-    RunOptions& options = arguments.run;
+void declare_run(CLI::App& app, RunOptions& options) {
+    std::string names;
+    for (const auto& backend : backends()) {
+        if (backend.built) names += (names.empty() ? "" : "; ") + std::string(backend.name) + ": " + backend.what;
+    }
     CLI::App* run = app.add_subcommand("run", "runs a scenario and leaves a run directory");
-    run->add_option("SCENARIO", options.scenario, "scenario file (JSON)");
-    run->add_option("--backend", options.backend, "sim (default) or local")->type_name("NAME");
-    run->add_option("--out", options.directory, "run directory (default: runs/NAME-HASH)")->type_name("DIR");
+    run->add_option("SCENARIO", options.scenario, "scenario file (JSON; docs/scenario.md, `rubato init` writes one)");
+    run->add_option("--backend", options.backend, names + " (default: " + options.backend + ")")->type_name("NAME");
+    run->add_option("--out", options.directory,
+                    "run directory (default: runs/NAME-HASH, by the scenario's name and content). A finished run of "
+                    "the same scenario is reported, not repeated")
+        ->type_name("DIR");
     add_sets(*run, options.sets);
-    run->add_flag("--timeline", options.timeline, "also write timeline.csv");
-    run->add_flag("--events", options.events, "also write events.log, for rubato replay");
-    run->add_flag("--json", options.json, "print the summary as JSON");
-    run->add_flag("--quiet", options.quiet, "print errors only");
-    run->add_flag("--force", options.force, "replace the files of an earlier run");
+    run->add_flag("--timeline", options.timeline,
+                  "also write timeline.csv, what every role did when (default: as trace.timeline says, no)");
+    run->add_flag("--events", options.events,
+                  "also write events.log, for rubato replay (default: as trace.events says, no)");
+    run->add_flag("--json", options.json, "print summary.json (default: a table of its main figures)");
+    run->add_flag("--quiet", options.quiet, "print errors only: no table, notes or progress");
+    run->add_flag("--force", options.force, "repeat a run that is there, or write into a folder that is not empty");
+    run->footer(
+        "Examples:\n"
+        "  rubato run scenarios/quickstart.json --out runs/one\n"
+        "  rubato run scenarios/quickstart.json --set protocol.n=1 --set stop.epochs=1 --backend local");
+}
+
+void declare_small(CLI::App& app, Arguments& arguments) {
+    CLI::App* init = app.add_subcommand("init", "writes a small scenario, with comments, that runs as it is");
+    init->add_option("FILE", arguments.file, "file to write; - is stdout (default: " + arguments.file + ")");
+    init->add_option("--protocol", arguments.protocol,
+                     "protocol, one of `rubato list protocols` (default: " + arguments.protocol + ")")
+        ->type_name("NAME");
+    init->add_flag("--force", arguments.force, "replace a file that exists");
+    init->footer("Examples:\n  rubato init --protocol async first.json\n  rubato init - | less");
 
     CLI::App* check = app.add_subcommand("check", "checks a scenario and explains it, without running it");
-    check->add_option("SCENARIO", options.scenario, "scenario file (JSON)");
-    add_sets(*check, options.sets);
+    check->add_option("SCENARIO", arguments.run.scenario, "scenario file (JSON)");
+    add_sets(*check, arguments.run.sets);
+    check->footer(
+        "It tells the placement of the roles, the sizes of messages, what is guaranteed, and how much time and disk a\n"
+        "run takes at least.\n\nExample:\n  rubato check scenarios/quickstart.json --set workers.count=16");
 
     CLI::App* list = app.add_subcommand("list", "lists " + one_of(list_topics(), "and"));
-    list->add_option("TOPIC", arguments.topic, one_of(list_topics()));
+    list->add_option("TOPIC", arguments.topic, one_of(list_topics()) + " (default: all of them)");
+    list->footer("Example:\n  rubato list protocols");
 
     CLI::App* replay = app.add_subcommand("replay", "feeds the recorded events of a run through fresh roles");
-    replay->add_option("RUN", arguments.run_directory, "run directory with events.log");
+    replay->add_option("RUN", arguments.run_directory, "run directory with events.log (rubato run --events)");
+    replay->footer(
+        "Exit status 1: the roles would not do the same again; the first difference is named.\n\n"
+        "Example:\n  rubato run scenarios/quickstart.json --events --out runs/one\n  rubato replay runs/one");
 
     CLI::App* plot =
         app.add_subcommand("plot", "draws a figure of runs: KIND RUN... [-o FILE], with KIND " + one_of(plot_kinds()));
     plot->prefix_command();
-    for (CLI::App* command : {run, check, list, replay}) command->allow_extras();
+    plot->footer(
+        "RUN is a run directory. The figure goes to FILE (PNG, PDF or SVG; default: KIND.png), its data beside it as\n"
+        "CSV. `rubato plot KIND --help` tells the options of a kind.\n\n"
+        "Example:\n  rubato plot curves runs/one runs/two -o curves.png");
+
+    CLI::App* help = app.add_subcommand("help", "tells about a command, a key of scenarios or a name");
+    help->add_option("TOPIC", arguments.topic,
+                     "a command; a key such as protocol.n; a section such as cluster; a name such as inverse-n; "
+                     "`scenario` for all sections (default: this program as a whole)");
+    help->add_flag("--schema", arguments.schema, "print the JSON Schema of scenarios, for editors");
+    help->footer("Examples:\n  rubato help workers.batch_size\n  rubato help hardsync\n  rubato help run");
+    for (CLI::App* command : {init, check, list, replay, help}) command->allow_extras();
+}
+
+/// Breaks lines so that help fits a terminal of 120 columns beside the names of the options.
+std::string wrapped(const std::string& text) {
+    constexpr std::size_t columns = 88;
+    std::string out, line;
+    std::istringstream words(text);
+    for (std::string word; words >> word;) {
+        if (!line.empty() && line.size() + 1 + word.size() > columns) {
+            out += line + "\n";
+            line.clear();
+        }
+        line += (line.empty() ? "" : " ") + word;
+    }
+    return out + line;
+}
+
+void declare(CLI::App& app, Arguments& arguments) {
+    app.set_version_flag("--version", "rubato " + trace::program_version() + " (" + trace::program_revision() + ")",
+                         "print version and revision");
+    // What is not known is told by our own messages, with suggestions.
+    app.allow_extras();
+    // One command a call: a second name of a command is a topic of help, or a file.
+    app.require_subcommand(0, 1);
+    declare_run(app, arguments.run);
+    declare_small(app, arguments);
+    app.get_subcommand("run")->allow_extras();
+    app.set_help_flag("-h,--help", "print this; COMMAND --help tells the options of a command");
+    for (CLI::App* command : app.get_subcommands({})) {
+        command->set_help_flag("-h,--help", "print this");
+        command->description(wrapped(command->get_description()));
+        for (CLI::Option* option : command->get_options()) option->description(wrapped(option->get_description()));
+    }
+    app.footer(
+        "Exit status:\n"
+        "  0   done; of a run: it finished\n"
+        "  1   a negative verdict: a replay differs\n"
+        "  2   the input is wrong, or an output cannot be written; one line says what, where and what was expected\n"
+        "  3   the run ended otherwise, such as diverged or interrupted; its summary.json says how\n"
+        "  70  an internal error\n\n"
+        "Start:\n  rubato init first.json\n  rubato run first.json --out runs/first\n"
+        "  rubato plot curves runs/first");
 }
 
 /// An argument that nobody expects.
@@ -77,18 +171,40 @@ void declare(CLI::App& app, Arguments& arguments) {
                      (near.empty() ? "; known are " + one_of(known, "and") : "; did you mean " + near + "?"));
 }
 
+std::vector<std::string> command_names(const CLI::App& app) {
+    std::vector<std::string> names;
+    for (const CLI::App* command : app.get_subcommands({})) names.push_back(command->get_name());
+    return names;
+}
+
 [[noreturn]] void refuse_command(const std::string& word, const CLI::App& app) {
-    const std::vector<std::string> later{"init", "sweep", "compare", "calibrate", "help"};
+    const auto& later = later_commands();
     if (std::find(later.begin(), later.end(), word) != later.end()) {
         throw InputError("command " + word + " is reserved, but not yet built");
     }
     if (word.ends_with(".json"))
         throw InputError("expected a command before " + word + "; did you mean: rubato run " + word + "?");
-    std::vector<std::string> names;
-    for (const CLI::App* command : app.get_subcommands({})) names.push_back(command->get_name());
+    const auto names = command_names(app);
     const std::string near = nearest(word, names);
     throw InputError("unknown command \"" + word + "\"" +
                      (near.empty() ? "; there is " + one_of(names) : "; did you mean " + near + "?"));
+}
+
+const char* const what_it_is = "rubato: distributed SGD protocols, simulated and real, from one scenario file";
+
+int help(const std::string& topic) {
+    // An app that has parsed something shows the help of that.
+    CLI::App app(what_it_is, "rubato");
+    Arguments arguments;
+    declare(app, arguments);
+    const auto names = command_names(app);
+    const auto& later = later_commands();
+    const bool command = std::find(names.begin(), names.end(), topic) != names.end();
+    if (std::find(later.begin(), later.end(), topic) != later.end()) refuse_command(topic, app);
+    if (!topic.empty() && !command) return help_command(topic, names);
+    const std::string text = topic.empty() ? app.help() : app.get_subcommand(topic)->help("rubato");
+    std::fputs(text.c_str(), stdout);
+    return exit_finished;
 }
 
 int dispatch(const CLI::App& app, const Arguments& arguments) {
@@ -104,7 +220,11 @@ int dispatch(const CLI::App& app, const Arguments& arguments) {
     if (name == "plot") return plot_command(command.remaining());
     if (const auto rest = command.remaining(); !rest.empty()) refuse_extra(command, rest.front());
     const RunOptions& options = arguments.run;
+    if (name == "init") return init_command(arguments.file, arguments.protocol, arguments.force);
     if (name == "list") return list_command(arguments.topic);
+    if (name == "help" && arguments.schema && !arguments.topic.empty())
+        throw InputError("help: --schema stands alone, without a topic");
+    if (name == "help") return arguments.schema ? schema_command() : help(arguments.topic);
     if (name == "replay") {
         if (arguments.run_directory.empty()) throw InputError("replay: expected a run directory");
         return replay_command(arguments.run_directory);
@@ -117,7 +237,7 @@ int dispatch(const CLI::App& app, const Arguments& arguments) {
 
 int run_program(int argc, const char* const* argv) {
     return guarded([&] {
-        CLI::App app("rubato: distributed SGD protocols, simulated and real, from one scenario file", "rubato");
+        CLI::App app(what_it_is, "rubato");
         Arguments arguments;
         declare(app, arguments);
         try {

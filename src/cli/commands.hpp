@@ -22,6 +22,12 @@ int run_command(const RunOptions& options);
 int check_command(const std::string& scenario, const std::vector<std::string>& sets);
 /// `what`: empty for everything.
 int list_command(const std::string& what);
+/// `protocol`: empty for the default one. `file`: "-" for stdout.
+int init_command(const std::string& file, const std::string& protocol, bool force);
+/// `topic`: a key, a section or a name; `commands` only for suggestions.
+int help_command(const std::string& topic, const std::vector<std::string>& commands);
+/// Prints the JSON Schema of scenarios.
+int schema_command();
 int replay_command(const std::string& run_directory);
 /// `arguments`: KIND RUN... and options of the analysis.
 int plot_command(const std::vector<std::string>& arguments);

@@ -246,6 +246,9 @@ Node read_layers(const std::string& path, const std::vector<std::string>& sets, 
     Node root = read_file_layers(path, chain);
     if (!root.is(Kind::object)) throw InputError(root.where, "", "expected a JSON object, found " + describe(root));
     for (const auto& assignment : sets) apply_set(root, assignment);
+    // For editors alone; the saved scenario does without.
+    if (const Node* schema = root.find("$schema"); schema && !schema->is(Kind::string))
+        throw InputError(schema->where, "$schema", "expected a string, found " + describe(*schema));
     root.erase("$schema");
     drop_misfits(root, scenario_schema(), "", notes);
     drop_star_or_platform(root, notes);

@@ -4,6 +4,7 @@
 #include "cli/error.hpp"
 #include "cli/exit_status.hpp"
 #include "cli/schema.hpp"
+#include "cli/schema_keys.hpp"
 #include "cli/suggest.hpp"
 #include "learn/catalogue.hpp"
 
@@ -19,24 +20,8 @@ void print(const std::string& name, const std::string& what, bool built) {
     fmt::print("  {:<24}{}{}\n", name, what, built ? "" : " (not yet)");
 }
 
-/// The values of an enumeration, built ones first.
 void print_values(const Node& schema) {
-    const Node* later = schema.find("x-not-yet-values");
-    const Node* aliases = schema.find("x-aliases");
-    const auto is_built = [&](const std::string& name) {
-        return !later || std::none_of(later->items.begin(), later->items.end(),
-                                      [&](const Node& item) { return item.text == name; });
-    };
-    for (const bool built : {true, false}) {
-        for (const auto& [name, where, what] : schema.at("x-values").members) {
-            if (is_built(name) != built) continue;
-            std::string also;
-            for (const auto& alias : aliases ? aliases->members : std::vector<Member>{}) {
-                if (alias.value.text == name) also += (also.empty() ? "; also called " : ", ") + alias.key;
-            }
-            print(name, what.text + also, built);
-        }
-    }
+    for (const auto& value : named_values(schema)) print(value.name, value.what, value.built);
 }
 
 void print_cost() {
@@ -50,7 +35,7 @@ void print_cost() {
 
 void print_topic(const std::string& topic) {
     if (topic == "protocols") return print_values(*schema_at("protocol.name"));
-    if (topic == "rules") return print_values(schema_at("optimizer.staleness_rule")->at("anyOf").items.front());
+    if (topic == "rules") return print_values(*enumeration(*schema_at("optimizer.staleness_rule")));
     if (topic == "topologies") return print_values(*schema_at("topology.name"));
     if (topic == "models") return print_values(*schema_at("model.name"));
     if (topic == "datasets") return print_values(*schema_at("data.dataset"));

@@ -11,9 +11,7 @@
 #include "learn/task.hpp"
 #include "trace/summary.hpp"
 
-#include <cerrno>
 #include <cstdio>
-#include <cstring>
 
 namespace rubato::cli {
 namespace {
@@ -100,13 +98,12 @@ int run_command(const RunOptions& options) {
                          " holds what was written until then, without a summary)");
     } catch (const trace::OutputError& problem) {
         // The summary is small: where there is room for it after all, it says how the run ended.
-        if (std::string(problem.what()).find(std::strerror(ENOSPC)) == std::string::npos) throw;
+        if (!problem.full) throw;
         report = {};
         report.backend = options.backend;
         report.virtual_clock = options.backend == "sim";
         report.status = Status::disk_full;
         report.detail = problem.what();
-        error(problem.what());
     }
     const std::string summary = recorder.finish(report);
     print_summary(summary, directory, options);

@@ -20,6 +20,11 @@ const Node& resolved(const Node& schema) {
     return scenario_schema().at("$defs").at(std::string_view(ref->text).substr(prefix.size()));
 }
 
+const Node* required_keys(const Node& schema) {
+    const Node* otherwise = schema.find("else");
+    return otherwise ? otherwise->find("required") : schema.find("required");
+}
+
 const Node* schema_at(const std::string& path) {
     const Node* schema = &scenario_schema();
     for (std::size_t begin = 0; begin <= path.size();) {

@@ -16,6 +16,10 @@ std::string_view scenario_schema_text();
 /// Follows a $ref.
 const Node& resolved(const Node& schema);
 
+/// The keys that an object must have; null where there are none. At the top they may come from a file that a scenario
+/// extends, so editors ask only files without `extends` for them; here all layers are merged already.
+const Node* required_keys(const Node& schema);
+
 /// Schema of the value at a dotted path such as "protocol.name"; null where there is none.
 const Node* schema_at(const std::string& path);
 

@@ -121,7 +121,7 @@ void check_object(Node& node, const Node& schema, const std::string& path) {
         if (child->find("x-not-yet") && !nothing) throw InputError(where, at(key), "is reserved, but not yet built");
         check_and_fill(value, *child, at(key));
     }
-    if (const Node* required = schema.find("required")) {
+    if (const Node* required = required_keys(schema)) {
         for (const auto& key : required->items) {
             if (node.find(key.text)) continue;
             throw InputError(node.where, path,

@@ -1,7 +1,7 @@
 // What messages say about the schema: expectations and suggestions.
 #include "cli/schema_words.hpp"
 
-#include "cli/schema.hpp"
+#include "cli/schema_keys.hpp"
 #include "cli/suggest.hpp"
 #include "cli/units.hpp"
 
@@ -120,40 +120,14 @@ std::string type_hint(const Node& schema, const Node& node) {
     return "";
 }
 
-namespace {
-
-void collect_keys(const Node& schema, const std::string& path, std::vector<std::pair<std::string, std::string>>& keys) {
-    if (const Node* branches = schema.find("anyOf")) {
-        for (const auto& branch : branches->items) collect_keys(branch, path, keys);
-    }
-    if (const Node* items = schema.find("items")) collect_keys(resolved(*items), path + "[]", keys);
-    if (const Node* map = schema.find("additionalProperties"); map && map->is(Kind::object)) {
-        collect_keys(resolved(*map), path + ".NAME", keys);
-    }
-    const Node* properties = schema.find("properties");
-    if (!properties) return;
-    for (const auto& [key, where, child] : properties->members) {
-        if (key == "comment") continue;
-        const std::string inner = path.empty() ? key : path + "." + key;
-        keys.emplace_back(key, inner);
-        collect_keys(resolved(child), inner, keys);
-    }
-}
-
-}  // namespace
-
 std::string key_hint(const std::string& key, const Node& schema) {
-    static const auto everywhere = [] {
-        std::vector<std::pair<std::string, std::string>> keys;
-        collect_keys(scenario_schema(), "", keys);
-        return keys;
-    }();
     std::vector<std::string> places;
     std::vector<std::string> names;
-    for (const auto& [name, path] : everywhere) {
-        names.push_back(name);
-        const bool listed = std::find(places.begin(), places.end(), path) != places.end();
-        if (name == key && !listed) places.push_back(path);
+    for (const auto& known : schema_keys()) {
+        if (known.name == "NAME") continue;
+        names.push_back(known.name);
+        const bool listed = std::find(places.begin(), places.end(), known.path) != places.end();
+        if (known.name == key && !listed) places.push_back(known.path);
     }
     std::vector<std::string> here;
     if (const Node* properties = schema.find("properties")) {
@@ -167,8 +141,8 @@ std::string key_hint(const std::string& key, const Node& schema) {
         return "; it belongs at " + one_of(places);
     }
     const std::string near = nearest(key, names);
-    for (const auto& [name, path] : everywhere) {
-        if (!near.empty() && name == near) return "; did you mean " + path + "?";
+    for (const auto& known : schema_keys()) {
+        if (!near.empty() && known.name == near) return "; did you mean " + known.path + "?";
     }
     return here.empty() ? "" : "; known are " + one_of(here, "and");
 }

@@ -13,6 +13,17 @@ Quantity quantity_named(std::string_view name) {
     throw std::logic_error("no quantity " + std::string(name));
 }
 
+std::string_view number_unit(std::string_view name) {
+    if (name == "flops") return "floating-point operations";
+    switch (quantity_named(name)) {
+        case Quantity::bandwidth: return "bytes/s";
+        case Quantity::duration: return "seconds";
+        case Quantity::speed: return "flop/s";
+        case Quantity::size: return "bytes";
+    }
+    return "";
+}
+
 std::string_view example(Quantity quantity) {
     switch (quantity) {
         case Quantity::bandwidth: return "\"10Gbps\" (bits) or \"1.25GBps\" (bytes)";

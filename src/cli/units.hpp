@@ -13,6 +13,9 @@ using sim::Quantity;
 /// "bandwidth", "time", "speed", "flops" or "bytes" of the schema's x-unit. Throws std::logic_error for another word.
 Quantity quantity_named(std::string_view name);
 
+/// Unit of a plain number of such a quantity: "bytes/s", "s", ... Throws std::logic_error for another word.
+std::string_view number_unit(std::string_view name);
+
 /// An example of the spelling, for messages.
 std::string_view example(Quantity quantity);
 

@@ -15,7 +15,8 @@ namespace rubato::trace {
 namespace {
 
 [[noreturn]] void fail(const std::string& path, int error) {
-    throw OutputError("cannot write " + path + ": " + std::strerror(error));
+    const bool full = error == ENOSPC || error == EDQUOT || error == EFBIG;
+    throw OutputError("cannot write " + path + ": " + std::strerror(error), full);
 }
 
 int open_or_throw(const std::string& path) {

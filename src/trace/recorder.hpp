@@ -70,7 +70,8 @@ struct Progress {
 
 /// The disk is full or the directory cannot be written; what() is one line.
 struct OutputError : std::runtime_error {
-    using std::runtime_error::runtime_error;
+    explicit OutputError(const std::string& what, bool no_room = false) : std::runtime_error(what), full(no_room) {}
+    bool full;  ///< no room left: of the disk, a quota or a limit on the size of files
 };
 
 struct RecorderOptions {

@@ -2,9 +2,12 @@
 
 import json
 import os
+import re
 import tempfile
 import unittest
 import warnings
+
+import pandas as pd
 
 import rubato_analysis
 from rubato_analysis import AnalysisError, TraceWarning, load
@@ -39,18 +42,23 @@ class LoadTest(unittest.TestCase):
 
     def error(self, table: str) -> str:
         """The message of the AnalysisError: one line."""
-        with self.assertRaises(AnalysisError) as caught:
+        with self.assertRaises(AnalysisError) as caught, warnings.catch_warnings():
+            warnings.simplefilter("ignore", TraceWarning)
             getattr(load(self.path), table)
         self.assertNotIn("\n", str(caught.exception))
         return str(caught.exception)
 
+    def assert_types(self, frame: pd.DataFrame, table: str) -> None:
+        """Those of the table's columns."""
+        for column, kind in TABLES[table].items():
+            self.assertEqual(str(frame[column].dtype), {"str": "object"}.get(kind, kind), f"{table}.{column}")
+
     def test_types(self) -> None:
         run = load(self.path)
-        for table, columns in TABLES.items():
+        for table in TABLES:
             frame = getattr(run, table)
             self.assertGreater(len(frame), 0, table)
-            for column, kind in columns.items():
-                self.assertEqual(str(frame[column].dtype), {"str": "object"}.get(kind, kind), f"{table}.{column}")
+            self.assert_types(frame, table)
 
     def test_values(self) -> None:
         run = load(self.path)
@@ -99,6 +107,101 @@ class LoadTest(unittest.TestCase):
         self.write("updates.csv", self.text("updates.csv").split("\n")[0] + "\n")
         self.assertEqual(self.warned("updates"), (0, []))
         self.assertEqual(str(load(self.path).updates.version.dtype), "int64")
+
+    def test_tables_without_rows_have_all_types(self) -> None:
+        for table in TABLES:
+            self.write(f"{table}.csv", self.text(f"{table}.csv").split("\n")[0] + "\n")
+        run = load(self.path)
+        for table, columns in TABLES.items():
+            frame = getattr(run, table)
+            self.assertEqual((len(frame), list(frame.columns)), (0, list(columns)))
+            self.assert_types(frame, table)
+
+    def test_categories_are_the_same_in_every_run(self) -> None:
+        run = load(self.path)
+        outcomes = ["applied", "dropped", "cancelled", "leftover"]
+        self.assertEqual(run.gradients.outcome.cat.categories.tolist(), outcomes)
+        kinds = run.timeline.kind.cat.categories.tolist()
+        self.assertEqual(kinds, ["compute", "push", "pull", "inquiry", "apply", "evaluate", "wait"])
+        self.write("gradients.csv", self.text("gradients.csv").replace(",applied,", ",lost,", 1))
+        other = load(self.path).gradients
+        self.assertEqual(other.outcome.cat.categories.tolist(), outcomes + ["lost"])
+        self.assertEqual((other.outcome == "lost").sum(), 1)
+
+    def test_integers_are_exact(self) -> None:
+        lines = self.text("gradients.csv").split("\n")
+        for value in (2**53 + 1, 2**62 + 3, -(2**60) - 1):
+            cells = lines[1].split(",")
+            cells[7] = cells[0] = str(value)
+            self.write("gradients.csv", "\n".join([lines[0], ",".join(cells)] + lines[2:]))
+            frame = load(self.path).gradients
+            self.assertEqual((int(frame.pull_ns[0]), int(frame.seq[0])), (value, value))
+            self.assert_types(frame, "gradients")
+            self.assertEqual(frame.apply_version.isna().sum(), 1)
+
+    def test_numbers_that_no_integer_holds(self) -> None:
+        whole = self.text("updates.csv")
+        lines = whole.split("\n")
+        for cell in (str(2**63), "1.5", "", "0x1"):
+            broken = lines[5].replace(",", f",{cell},", 1).split(",")
+            del broken[2]
+            self.write("updates.csv", "\n".join(lines[:5] + [",".join(broken)] + lines[6:]))
+            self.assertIn(f"updates.csv:6: version is '{cell}', expected an integer", self.error("updates"))
+            self.write("updates.csv", whole + ",".join(broken) + "\n")
+            rows, warned = self.warned("updates")
+            self.assertEqual((rows, len(warned)), (len(lines) - 2, 1), cell)
+            self.assertIn(f"updates.csv:{len(lines)}: version is", warned[0])
+
+    def test_broken_lines_beside_quoted_names(self) -> None:
+        lines = self.text("workers.csv").replace("host-0", '"host, 0"').rstrip("\n").split("\n")
+        broken = "1,default"
+        self.write("workers.csv", "\n".join(lines[:2] + [broken] + lines[2:]) + "\n")
+        self.assertIn("workers.csv:3: 2 cells where the header has 21", self.error("workers"))
+        self.write("workers.csv", "\n".join(lines + [broken]) + "\n")
+        rows, warned = self.warned("workers")
+        self.assertEqual((rows, len(warned)), (len(lines) - 1, 1))
+        self.assertIn(f"workers.csv:{len(lines) + 1}: ", warned[0])
+        self.write("workers.csv", "\n".join(lines) + "\n")
+        self.assertEqual(load(self.path).workers.host[0], "host, 0")
+
+    def test_a_run_that_was_killed_at_once(self) -> None:
+        """Headers, perhaps cut; no tables of workers and servers, no summary."""
+        for table in ("gradients", "updates", "evals", "timeline"):
+            self.write(f"{table}.csv", "")
+        for leaf in ("workers.csv", "servers.csv", "summary.json"):
+            os.remove(os.path.join(self.path, leaf))
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            run = load(self.path)
+            for table in ("gradients", "updates", "evals", "timeline"):
+                self.assertEqual(len(getattr(run, table)), 0)
+                self.assert_types(getattr(run, table), table)
+        messages = [str(warning.message) for warning in caught]
+        self.assertEqual(len(messages), 5, messages)
+        self.assertIn("no summary.json", messages[0])
+        self.assertIn("updates.csv:1: the file is empty", messages[2])
+        self.assertIn("workers.csv: no such file", self.error("workers"))
+
+    def test_a_column_that_stands_there_twice(self) -> None:
+        self.write("evals.csv", self.text("evals.csv").replace("valid_loss", "train_loss", 1))
+        self.assertIn("evals.csv:1: column valid_loss missing", self.error("evals"))
+        self.write("evals.csv", self.text("evals.csv").replace("suboptimality", "valid_loss", 1))
+        self.assertIn("evals.csv:1: ", self.error("evals"))
+
+    def test_the_docstring_tells_every_type(self) -> None:
+        """Columns that it does not name are of the type that "all others" have."""
+        told = load.__doc__
+        for table, columns in TABLES.items():
+            text = told[told.index(f"\n    {table} ") :].partition(table)[2]
+            ends = [text.index(f"\n    {other} ") for other in TABLES if f"\n    {other} " in text]
+            text = text[: min(ends, default=len(text))]
+            parts = re.findall(r"(\w+):([^;]*)", text)
+            named = {word: kind for kind, words in parts for word in words.split()}
+            others = [kind for kind, words in parts if "all others" in words]
+            seconds = [kind for kind, words in parts if "seconds" in words]
+            for column, kind in columns.items():
+                expected = [named[column]] if column in named else seconds if column.endswith("_s") else others
+                self.assertEqual(expected, [kind], f"{table}.{column}")
 
     def test_missing_columns_are_named(self) -> None:
         self.write("updates.csv", self.text("updates.csv").replace("mean_staleness,", "", 1))

@@ -16,7 +16,8 @@ HEADERS = {
              "suboptimality",
     "timeline": "role,kind,begin_ns,end_ns,peer,bytes",
     "workers": "worker,device,host,gradients,applied,dropped,cancelled,leftover,staleness_mean,staleness_p99,compute_s,"
-               "idle_s",
+               "push_queued_s,push_moving_s,pull_request_s,pull_moving_s,policy_wait_s,apply_wait_s,evaluate_s,idle_s,"
+               "inquiries,pulls",
     "servers": "role,host,pushes,updates,replies,push_s,update_s,pull_s,evaluate_s,idle_s,bytes_in,bytes_out",
 }
 
@@ -97,7 +98,8 @@ def write_run(directory: str, protocol: str = "n-softsync", n: int = 1, workers:
     per_update = {"hardsync": workers, "n-softsync": max(1, workers // n)}.get(protocol, 1)
     tables = simulate(workers, per_update, updates, protocol == "hardsync", seed)
     tables["evals"] = evaluations(tables["updates"], status == "diverged", speed)
-    tables["workers"] = [[w, "default", f"host-{w}", 9, 9, 0, 0, 0, 1.0, 2, 0.5, 0.1] for w in range(workers)]
+    tables["workers"] = [[w, "default", f"host-{w}", 9, 9, 0, 0, 0, 1.0, 2, 0.5, 0, 0.1, 0, 0.1, 0, 0, 0, 0.1, 9, 9]
+                         for w in range(workers)]
     tables["servers"] = [[0, "host-s", 9, 9, 9, 0.1, 0.1, 0.1, 0, 0.7, 350000, 350000]]
     for table, rows in tables.items():
         write_table(directory, table, rows)

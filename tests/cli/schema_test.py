@@ -27,7 +27,8 @@ def with_key(path: str, value: object) -> dict:
 
 
 GOOD = [
-    ("seed", 4.0), ("comment", "why"), ("data.sampling", "random"), ("data.validation", 0), ("protocol.name", "ssgd"),
+    ("$schema", "../src/cli/scenario.schema.json"), ("seed", 4.0), ("comment", "why"),
+    ("data.sampling", "random"), ("data.validation", 0), ("protocol.name", "ssgd"),
     ("cluster.network.concurrent_transfers", None), ("cluster.network.star.bandwidth", "25Gbps"),
     ("cluster.network.star.latency", 0), ("workers.hosts", {"8": 2, "comment": "c"}), ("workers.hosts", 3),
     ("cluster.devices.default", {"seconds": {"8": 0.03, "32": "90ms"}, "comment": "c"}),
@@ -39,6 +40,8 @@ GOOD = [
     ("stop", {"updates": 3, "seconds": "1h"}), ("faults", []), ("execution.pool_threads", 2),
 ]  # fmt: skip
 BAD = [
+    ("$schema", 3), ("cost.$schema", "x"), ("cost", {"pull_bytes": 5}), ("cluster.hosts", ["a"]),
+    ("cluster.devices.default", {"p": 1}),
     ("seed", -1), ("seed", "1"), ("seed", 1.5), ("name", ""), ("name", "a/b"), ("nmae", "x"), ("comment", 3),
     ("data.dataset", "mnist"), ("data.validation", 1), ("data.shape", [1, 2]), ("data.shape", [1, 2, 0]),
     ("protocol.name", "hardsink"), ("protocol.n", 0), ("protocol", {}), ("protocol", "async"), ("workers.count", 0),
@@ -81,6 +84,14 @@ def keys_without_description(schema: dict, path: str = "") -> list[str]:
     return found
 
 
+def scenarios_that_ship(schema_path: str) -> list[str]:
+    """Files that an editor opens with this schema."""
+    root = os.path.join(os.path.dirname(schema_path), "..", "..", "scenarios")
+    found = [os.path.join(place, name) for place, _, names in os.walk(root) for name in names if name.endswith(".json")]
+    assert len(found) > 5, root
+    return sorted(found)
+
+
 def main(schema_path: str, program: str) -> int:
     """Counts the disagreements."""
     with open(schema_path, encoding="utf-8") as file:
@@ -88,6 +99,9 @@ def main(schema_path: str, program: str) -> int:
     jsonschema.Draft202012Validator.check_schema(schema)
     validator = jsonschema.Draft202012Validator(schema)
     problems = [f"{place}: no description" for place in keys_without_description(schema)]
+    for path in scenarios_that_ship(schema_path):
+        with open(path, encoding="utf-8") as file:
+            problems += [f"{path}: {error.message}" for error in validator.iter_errors(json.load(file))]
     cases = [(True, BASE)] + [(True, with_key(*case)) for case in GOOD] + [(False, with_key(*case)) for case in BAD]
     cases += [(False, {key: value for key, value in BASE.items() if key != gone}) for gone in ("workers", "protocol")]
     cases += [(False, 3), (False, [])]

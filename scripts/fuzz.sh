@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Builds the fuzz targets with Clang's libFuzzer and the address and undefined-behaviour sanitizers, and runs each for
-# its share of the time on one core at low priority: scenarios, JSON platforms, what is said about XML platforms, and the
-# whole reading of altered XML platforms.
+# its share of the time on one core at low priority: scenarios, JSON platforms, what is said about XML platforms, and
+# the whole reading of altered XML platforms.
 #
 #   scripts/fuzz.sh [SECONDS]     60 by default
 #
@@ -34,9 +34,9 @@ for target in "${targets[@]}"; do
     seeds=("tests/fuzz/corpus/$target" platforms tests/sim/data)
     [[ $target == scenario ]] && seeds=("tests/fuzz/corpus/$target" scenarios)
     echo "== $target, $share s"
-    nice -n 19 "build-fuzz/tests/fuzz/fuzz_$target" -max_total_time="$share" -max_len=4096 -timeout=20 -rss_limit_mb=2048 \
-        -print_final_stats=1 -verbosity=0 -dict=tests/fuzz/words.dict -artifact_prefix="build-fuzz/found/$target-" \
-        "build-fuzz/corpus/$target" "${seeds[@]}" < /dev/null || status=1
+    nice -n 19 "build-fuzz/tests/fuzz/fuzz_$target" -max_total_time="$share" -max_len=4096 -timeout=20 \
+        -rss_limit_mb=2048 -print_final_stats=1 -verbosity=0 -print_funcs=0 -dict=tests/fuzz/words.dict \
+        -artifact_prefix="build-fuzz/found/$target-" "build-fuzz/corpus/$target" "${seeds[@]}" < /dev/null || status=1
 done
 echo "== altered XML files, $share s"
 end=$((SECONDS + share))

@@ -72,6 +72,7 @@ class ProgramTest(unittest.TestCase):
         self.assertIn("did you mean --force?", self.refused("run", "timing.json", "--frce"))
         self.assertIn('unexpected argument "b.json"', self.refused("run", "timing.json", "b.json"))
         self.assertIn("--out", self.refused("run", "timing.json", "--out"))
+        self.assertIn("--out: expected the name of a folder", self.refused("run", "timing.json", "--out", ""))
         self.assertIn("not yet built", self.refused("sweep", "s.json"))
         self.assertIn("not yet built", self.refused("run", "timing.json", "--backend", "mpi"))
         self.assertIn("did you mean local?", self.refused("run", "timing.json", "--backend", "lokal"))

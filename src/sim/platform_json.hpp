@@ -58,10 +58,10 @@ struct JsonPlatform {
 /// Reads a platform (docs: platforms/README.md). Throws PlatformError, one line with file and path.
 JsonPlatform read_platform_json(const std::string& path);
 
-/// What SimGrid can still build in the memory of a workstation (about 3 kB a host, 1 kB a link).
+/// What SimGrid can still build in some seconds and a few GB (about 3 kB a host, 2 kB a link).
 struct PlatformLimits {
     double hosts = 1'000'001;  ///< a million workers and the server
-    double links = 2'000'000;
+    double links = 500'000;
 };
 
 /// The same from the text of a file; `name` stands for the file in messages.

@@ -8,17 +8,18 @@
 
 namespace rubato::fuzz {
 
-/// Ends the process, for libFuzzer or the replay to see, unless the text is one line of a size that people read.
-inline void demand_one_line(std::string_view text) {
-    if (!text.empty() && text.size() < 4000 && text.find('\n') == text.npos) return;
-    std::fprintf(stderr, "not one line: %.*s\n", static_cast<int>(text.size()), text.data());
+[[noreturn]] inline void complain(const char* what, std::string_view text) {
+    std::fprintf(stderr, "%s%.*s\n", what, static_cast<int>(text.size()), text.data());
     std::abort();
 }
 
+/// Ends the process, for libFuzzer or the replay to see, unless the text is one line of a size that people read.
+inline void demand_one_line(std::string_view text) {
+    if (text.empty() || text.size() >= 4000 || text.find('\n') != text.npos) complain("not one line: ", text);
+}
+
 inline void demand(bool holds, const char* what) {
-    if (holds) return;
-    std::fprintf(stderr, "does not hold: %s\n", what);
-    std::abort();
+    if (!holds) complain("does not hold: ", what);
 }
 
 }  // namespace rubato::fuzz

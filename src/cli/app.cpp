@@ -57,7 +57,8 @@ void declare_run(CLI::App& app, RunOptions& options) {
                     "run directory (default: runs/NAME-HASH, by the scenario's name and content). A finished run of "
                     "the same scenario is reported, not repeated")
         ->type_name("DIR")
-        ->check([](const std::string& text) { return std::string(text.empty() ? "expected the name of a folder" : ""); });
+        ->check(
+            [](const std::string& text) { return std::string(text.empty() ? "expected the name of a folder" : ""); });
     add_sets(*run, options.sets);
     run->add_flag("--timeline", options.timeline,
                   "also write timeline.csv, what every role did when (default: as trace.timeline says, no)");

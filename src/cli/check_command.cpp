@@ -4,6 +4,7 @@
 #include "cli/exit_status.hpp"
 #include "cli/guarantees.hpp"
 #include "cli/log.hpp"
+#include "cli/oddities.hpp"
 #include "cli/run_directory.hpp"
 #include "sim/driver.hpp"
 
@@ -17,6 +18,10 @@ namespace {
 
 void row(const std::string& label, const std::string& text) {
     fmt::print("{:<12}{}\n", label, text);
+}
+
+double seconds_of(Time time) {
+    return static_cast<double>(time) * 1e-9;
 }
 
 std::string protocol_text(const Scenario& scenario) {
@@ -61,15 +66,38 @@ void print_roles(const Scenario& scenario, const sim::Placement& placement, cons
     }
 }
 
+/// Workers whose routes are alike share a line; see print_roles.
+void print_routes(const Scenario& scenario, sim::Network& network, const sim::Placement& placement) {
+    constexpr int lines_max = 12;
+    const int lambda = scenario.lambda();
+    const auto host = [&](int worker) { return placement.host_of_role[static_cast<std::size_t>(worker) + 1]; };
+    const sim::HostId server = placement.host_of_role[0];
+    const auto alike = [&](int a, int b) { return network.route(host(a), server) == network.route(host(b), server); };
+    int lines = 0;
+    for (int first = 0, last = 0; first < lambda; first = last + 1) {
+        if (lines == lines_max) return row("", fmt::format("... and those of {} more workers", lambda - first));
+        for (last = first; last + 1 < lambda && alike(first, last + 1);) ++last;
+        const std::string who =
+            first == last ? fmt::format("worker {}", first) : fmt::format("workers {}-{}", first, last);
+        const auto [bandwidth, latency] = network.route(host(first), server);
+        const double push =
+            seconds_of(network.control_delay(host(first), server, static_cast<double>(scenario.cost.push_bytes)));
+        const double pull =
+            seconds_of(network.control_delay(server, host(first), static_cast<double>(scenario.cost.pull_bytes)));
+        const std::string width = std::isinf(bandwidth) ? "on the server's host"
+                                                        : fmt::format("{}/s ({}), {}", bytes_text(bandwidth),
+                                                                      bits_text(bandwidth), seconds_text(latency));
+        row(lines++ == 0 ? "routes" : "", fmt::format("{} to server: {}; alone a gradient takes {}, weights back {}",
+                                                      who, width, seconds_text(push), seconds_text(pull)));
+    }
+}
+
 void print_network(const Scenario& scenario, sim::Network& network, const sim::Placement& placement) {
     const NetworkSpec& spec = scenario.cluster.network;
-    const auto [bandwidth, latency] = network.route(placement.host_of_role[1], placement.host_of_role[0]);
     const std::string cap = spec.concurrent_transfers > 0 ? std::to_string(spec.concurrent_transfers) : "any number of";
     row("network",
         fmt::format("{} {}, {} transfers at once in a direction of a host's link", spec.model, spec.simgrid, cap));
-    row("route", fmt::format("worker 0 to server: {}/s, {}; a gradient alone takes {}", bytes_text(bandwidth),
-                             seconds_text(latency),
-                             seconds_text(latency + static_cast<double>(scenario.cost.push_bytes) / bandwidth)));
+    print_routes(scenario, network, placement);
     const ServerCostSpec& server = scenario.cluster.server;
     row("server cost", fmt::format("{} a push, {} a pull, {} an update", seconds_text(server.push_s),
                                    seconds_text(server.pull_s), seconds_text(server.update_s)));
@@ -108,21 +136,25 @@ std::string stop_text(const StopSpec& stop) {
     return text + (stop.on_divergence ? "; a run that diverges stops" : "; a run that diverges goes on");
 }
 
-/// Neither the workers' computing nor the server's link can be beaten.
+/// What cannot be beaten: a worker computes and pushes one after the other, what all routes to the server share carries
+/// every push, and the server takes its time for each.
 double least_seconds(const Scenario& scenario, const Estimate& plan, sim::Network& network,
                      const sim::Placement& placement) {
+    const auto push_bytes = static_cast<double>(scenario.cost.push_bytes);
+    const sim::HostId server_host = placement.host_of_role[0];
     double rate = 0;
     for (RoleId role = 1; role <= scenario.lambda(); ++role) {
-        const double seconds = placement.seconds(role, scenario.workers.batch_size);
-        if (seconds > 0) rate += 1 / seconds;
+        const sim::HostId host = placement.host_of_role[static_cast<std::size_t>(role)];
+        const double cycle = placement.seconds(role, scenario.workers.batch_size) +
+                             seconds_of(network.control_delay(host, server_host, push_bytes));
+        if (!(cycle > 0)) return 0;
+        rate += 1 / cycle;
     }
-    const double compute = rate > 0 ? *plan.gradients / rate : 0;
-    const double bandwidth = network.route(placement.host_of_role[1], placement.host_of_role[0]).first;
-    const bool apart = placement.host_of_role[1] != placement.host_of_role[0];
-    const double link = apart ? *plan.gradients * static_cast<double>(scenario.cost.push_bytes) / bandwidth : 0;
+    const std::vector<sim::HostId> hosts(placement.host_of_role.begin() + 1, placement.host_of_role.end());
+    const double link = *plan.gradients * push_bytes / network.common_bandwidth(hosts, server_host);
     const ServerCostSpec& server = scenario.cluster.server;
     const double apply = *plan.gradients * (server.push_s + server.pull_s) + *plan.updates * server.update_s;
-    return std::max({compute, link, apply});
+    return std::max({*plan.gradients / rate, link, apply});
 }
 
 }  // namespace
@@ -138,6 +170,9 @@ int check_command(const std::string& path, const std::vector<std::string>& sets)
     const auto& placement = simulation.placement();
     const Estimate plan = estimate(loaded);
 
+    for (const auto& text : oddities(loaded, plan, network, placement, free_bytes("."))) warn(text);
+    // Before the first line is printed, as it throws where virtual time has no room for a message.
+    const double least = plan.gradients ? least_seconds(scenario, plan, network, placement) : 0;
     row("scenario", scenario.name + ", would run to " + default_directory(loaded, "sim"));
     row("protocol", protocol_text(scenario));
     row("topology", fmt::format("{}: 1 server, {} workers", scenario.topology, scenario.lambda()));
@@ -158,8 +193,8 @@ int check_command(const std::string& path, const std::vector<std::string>& sets)
     row("estimate", fmt::format("at most {} gradients and {} updates (by {}), {} messages, {} over the network",
                                 count_text(*plan.gradients), count_text(*plan.updates), plan.limited_by,
                                 count_text(*plan.messages), bytes_text(*plan.network_bytes)));
-    row("", fmt::format("at least {} of virtual time; about {} on disk",
-                        seconds_text(least_seconds(scenario, plan, network, placement)), bytes_text(*plan.disk_bytes)));
+    row("", fmt::format("at least {} of virtual time; roughly {} to simulate here; about {} on disk",
+                        seconds_text(least), seconds_text(wall_seconds(loaded, plan)), bytes_text(*plan.disk_bytes)));
     return exit_finished;
 }
 

@@ -50,9 +50,10 @@ void complete_data(Node& root) {
     const std::string& dataset = data.at("dataset").text;
     const bool timing = timing_only(root);
     const Node* samples = data.find("samples");
-    if (dataset == "idx" && !data.find("path"))
-        refuse(data, "data", "dataset \"idx\" needs path, the folder of its files");
-    if (samples && dataset != "synthetic" && !timing) {
+    if (!data.find("path") && (dataset == "idx" || (dataset == "cifar-10" && !timing)))
+        refuse(data, "data", "dataset \"" + dataset + "\" needs path, the folder of its files");
+    // A cut CIFAR-10 is read where the scenario says that it is one.
+    if (samples && !among(dataset, {"synthetic", "cifar-10"}) && !timing) {
         refuse(*samples, "data.samples",
                "goes with dataset \"synthetic\" or a timing-only run; \"" + dataset +
                    "\" has a number of samples of its own");

@@ -1,9 +1,12 @@
 #include "cli/estimate.hpp"
 
+#include "learn/task.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
+#include <thread>
 
 namespace rubato::cli {
 namespace {
@@ -71,6 +74,21 @@ Estimate estimate(const Loaded& loaded) {
     if (scenario.trace.events) disk += gradients * events_of_gradient;
     result.disk_bytes = disk;
     return result;
+}
+
+double wall_seconds(const Loaded& loaded, const Estimate& plan) {
+    if (!plan.gradients) return 0;
+    constexpr double messages_per_s = 3e5;
+    constexpr double flops_per_core = 5e9;
+    const Scenario& scenario = loaded.scenario;
+    double seconds = *plan.messages / messages_per_s;
+    if (!scenario.model.gradients) return seconds;
+    const double per_sample = learn::task_size(scenario).flops_per_sample;
+    const double samples = *plan.gradients * std::min<double>(scenario.workers.batch_size, double(loaded.samples));
+    const unsigned machine = std::max(1u, std::thread::hardware_concurrency());
+    const double cores =
+        scenario.pool_threads > 0 ? std::min<unsigned>(machine, unsigned(scenario.pool_threads)) : machine;
+    return seconds + samples * per_sample / (flops_per_core * cores);
 }
 
 std::string bytes_text(double bytes) {

@@ -1,20 +1,12 @@
-// "did you mean": the nearest of some words.
+// "did you mean", for names of scenarios and the command line: the same words as for platform files (sim/suggest.hpp).
 #pragma once
 
-#include <string>
-#include <string_view>
-#include <vector>
+#include "sim/suggest.hpp"
 
 namespace rubato::cli {
 
-/// Insertions, deletions, replacements and swaps of neighbours that turn one word into the other (optimal string
-/// alignment); upper and lower case count as half different, `-` and `_` too.
-double edit_distance(std::string_view a, std::string_view b);
-
-/// The nearest candidate, or empty when none is near (a third of the letters, at least one).
-std::string nearest(std::string_view word, const std::vector<std::string>& candidates);
-
-/// "a, b or c".
-std::string one_of(const std::vector<std::string>& words, std::string_view last = "or");
+using sim::edit_distance;
+using sim::nearest;
+using sim::one_of;
 
 }  // namespace rubato::cli

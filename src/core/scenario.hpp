@@ -19,9 +19,9 @@ namespace rubato {
 enum class Sampling : std::uint8_t { shared_epoch, strided, random, sharded };
 
 struct DataSpec {
-    std::string dataset = "synthetic";  ///< synthetic | fashion-mnist | idx
-    std::string path;                   ///< folder of an IDX dataset, resolved; empty: the package's folder
-    std::int64_t samples = 0;           ///< training samples of a synthetic set, or of a timing-only run
+    std::string dataset = "synthetic";  ///< synthetic | fashion-mnist | idx | cifar-10
+    std::string path;                   ///< folder of the dataset's files, resolved; empty: the package's folder
+    std::int64_t samples = 0;           ///< training samples of a synthetic or cut set, or of a timing-only run
     std::int64_t test_samples = 0;      ///< synthetic sets
     std::vector<int> shape;             ///< synthetic sets: {height, width, channels}
     int classes = 10;                   ///< synthetic sets

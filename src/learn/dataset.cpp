@@ -1,5 +1,6 @@
 #include "learn/dataset.hpp"
 
+#include "learn/cifar.hpp"
 #include "learn/error.hpp"
 #include "learn/idx.hpp"
 #include "learn/random.hpp"
@@ -21,7 +22,7 @@ constexpr std::int64_t samples_default = 60000;  // as MNIST
 fs::path folder_of(const DataSpec& spec) {
     if (!spec.path.empty()) return spec.path;
     if (spec.dataset == "fashion-mnist") return "/usr/share/datasets/fashion-mnist";
-    throw InputError("data.path: expected the folder of the IDX dataset, found none");
+    throw InputError(fmt::format("data.path: expected the folder of dataset {}, found none", spec.dataset));
 }
 
 fs::path need_idx(const DataSpec& spec, const char* part, const char* kind) {
@@ -74,8 +75,10 @@ std::int64_t count_of(const DataSpec& spec) {
 }
 
 void check_spec(const DataSpec& spec) {
-    if (spec.dataset != "synthetic" && spec.dataset != "fashion-mnist" && spec.dataset != "idx")
-        throw InputError(fmt::format("data.dataset: expected synthetic, fashion-mnist or idx, found {}", spec.dataset));
+    const auto known = {"synthetic", "fashion-mnist", "idx", "cifar-10"};
+    if (std::ranges::find(known, spec.dataset) == known.end())
+        throw InputError(
+            fmt::format("data.dataset: expected synthetic, fashion-mnist, idx or cifar-10, found {}", spec.dataset));
     if (spec.classes < 2 || spec.classes > 256)
         throw InputError(fmt::format("data.classes: expected 2 to 256, found {}", spec.classes));
     if (spec.samples > INT32_MAX || spec.test_samples > INT32_MAX || spec.samples < 0 || spec.test_samples < 0)
@@ -123,6 +126,12 @@ Dataset load_dataset(const DataSpec& spec, std::uint64_t seed) {
         data.shape = synthetic_shape(spec);
         data.train = synthetic_samples(data.shape, spec.classes, count_of(spec), seed, 0);
         data.test = synthetic_samples(data.shape, spec.classes, spec.test_samples, seed, 1);
+    } else if (spec.dataset == "cifar-10") {
+        data.shape = cifar10_shape;
+        data.classes = 10;
+        Cifar10 read = read_cifar10(folder_of(spec), spec.samples);
+        data.train = std::move(read.train);
+        data.test = std::move(read.test);
     } else {
         read_idx_dataset(spec, data);
     }
@@ -139,6 +148,13 @@ DatasetSize dataset_size(const DataSpec& spec, bool real) {
     size.samples = count_of(spec);
     if (spec.dataset == "synthetic") {
         size.shape = synthetic_shape(spec);
+    } else if (spec.dataset == "cifar-10") {
+        size.shape = cifar10_shape;
+        size.classes = 10;
+        // Timing alone needs no files, but those that are named are looked at.
+        const bool needed = real || (!spec.path.empty() && spec.samples == 0);
+        size.samples = needed ? count_cifar10(folder_of(spec), spec.samples)
+                              : (spec.samples == 0 ? cifar10_samples : spec.samples);
     } else {
         // Timing alone does not need the files where the number of samples is given, or known as Fashion-MNIST's is.
         const bool folder = !spec.path.empty() || spec.dataset == "fashion-mnist";

@@ -15,8 +15,8 @@ struct ImageShape {
     bool operator==(const ImageShape&) const = default;
 };
 
-/// pixels: [count][channels][height][width], 0..255: a quarter of the memory of float32, and every dataset at hand has
-/// 8 bits a pixel. labels: [count].
+/// pixels: [count][channels][height][width], 0..255, channels of CIFAR-10 in the order red, green, blue: a quarter of
+/// the memory of float32, and every dataset at hand has 8 bits a pixel. labels: [count].
 struct Samples {
     std::vector<std::uint8_t> pixels;
     std::vector<std::uint8_t> labels;

@@ -4,6 +4,7 @@
 #include "core/scenario.hpp"
 #include "core/types.hpp"
 
+#include <limits>
 #include <memory>
 #include <stdexcept>
 #include <string>
@@ -57,6 +58,12 @@ public:
     /// One line a route, for `rubato check`: bandwidth in bytes/s of the narrowest link (infinite within a host) and
     /// latency in s, as the platform gives them.
     virtual std::pair<double, double> route(HostId from, HostId to) = 0;
+    /// Narrowest of the links that the routes of all `from` to `to` share, in bytes/s; infinite where they share none.
+    virtual double common_bandwidth(const std::vector<HostId>& from, HostId to) {
+        static_cast<void>(from);
+        static_cast<void>(to);
+        return std::numeric_limits<double>::infinity();
+    }
     /// Warnings that the platform's reader had (units assumed and the like), for the user.
     virtual const std::vector<std::string>& warnings() const = 0;
 };

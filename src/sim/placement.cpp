@@ -1,6 +1,7 @@
 #include "sim/placement.hpp"
 
 #include <algorithm>
+#include <cstdio>
 #include <unordered_map>
 
 namespace rubato::sim {
@@ -55,6 +56,7 @@ std::vector<HostId> worker_hosts(const ClusterSpec& cluster, const HostNames& na
     if (!cluster.hosts.empty()) return chosen;
     for (HostId host = 0; host < static_cast<HostId>(hosts.size()); ++host)
         if (host != server) chosen.push_back(host);
+    if (chosen.empty()) chosen.push_back(server);
     return chosen;
 }
 
@@ -76,6 +78,63 @@ void choose_devices(const Scenario& scenario, Placement& placement) {
         placement.device_name_of_role.insert(placement.device_name_of_role.end(), static_cast<std::size_t>(group.count),
                                              group.device);
     }
+}
+
+std::string counted(std::int64_t n, const char* what) {
+    return std::to_string(n) + " " + what + (n == 1 ? "" : "s");
+}
+
+/// Whether the scenario leaves open how many workers a host bears.
+bool leaves_sharing_open(const WorkersSpec& workers) {
+    const auto open = [](const WorkerGroup& group) { return group.per_host == 0; };
+    return workers.hosts == 0 && std::all_of(workers.groups.begin(), workers.groups.end(), open);
+}
+
+/// The host of each worker. With more workers than hosts, and nothing said about it, they share the hosts evenly.
+std::vector<HostId> seats(const Scenario& scenario, const std::vector<HostId>& available, HostId server,
+                          std::vector<std::string>& warnings) {
+    auto slots = worker_slots(scenario.workers);
+    const auto lambda = static_cast<std::int64_t>(slots.size());
+    const auto there = static_cast<std::int64_t>(available.size());
+    const int needed = slots_needed(scenario.workers);
+    if (needed > there) {
+        const bool own = there == 1 && available.front() == server;
+        if (!leaves_sharing_open(scenario.workers))
+            throw PlatformError(counted(lambda, "worker") + " need " + counted(needed, "host") +
+                                " besides the server's, and the platform offers " + std::to_string(own ? 0 : there) +
+                                "; workers.hosts or per_host puts several workers on a host");
+        for (std::int64_t w = 0; w < lambda; ++w)
+            slots[static_cast<std::size_t>(w)] = static_cast<int>(w * there / lambda);
+        warnings.push_back(counted(lambda, "worker") + " share " +
+                           (own ? "the server's host, the platform's only one" : counted(there, "host")) + ", up to " +
+                           std::to_string((lambda + there - 1) / there) +
+                           " a host; workers.hosts = " + std::to_string(there) + " says so on purpose");
+    }
+    std::vector<HostId> hosts;
+    for (const int slot : slots) hosts.push_back(available[static_cast<std::size_t>(slot)]);
+    return hosts;
+}
+
+/// Workers that compute by FLOPs and have no core for themselves; one line, for the fullest host.
+void warn_of_crowds(const std::vector<HostInfo>& hosts, Placement& placement) {
+    double worst = 1;
+    std::size_t role_of_worst = 0;
+    for (std::size_t role = 1; role < placement.host_of_role.size(); ++role) {
+        if (placement.device_of_role[role]->kind != DeviceSpec::Kind::flops) continue;
+        const ComputeSite& site = placement.site_of_role[role];
+        const double crowd = static_cast<double>(site.workers) / site.cores;
+        if (crowd <= worst) continue;
+        worst = crowd;
+        role_of_worst = role;
+    }
+    if (role_of_worst == 0) return;
+    const ComputeSite& site = placement.site_of_role[role_of_worst];
+    char factor[32];
+    std::snprintf(factor, sizeof factor, "%.4g", worst);
+    placement.warnings.push_back(counted(site.workers, "worker") + " on host \"" +
+                                 hosts[static_cast<std::size_t>(placement.host_of_role[role_of_worst])].name +
+                                 "\" share its " + counted(site.cores, "core") + ": a gradient takes " + factor +
+                                 " times as long as on a core of its own");
 }
 
 /// Missing figures are found before the run, not in the middle of it.
@@ -113,18 +172,13 @@ Placement place(const Scenario& scenario, const std::vector<HostInfo>& hosts) {
     const HostId server =
         cluster.server_host.empty() ? 0 : find_host(names, hosts, cluster.server_host, "cluster.server_host");
     const auto available = worker_hosts(cluster, names, hosts, server);
-    const auto slots = worker_slots(scenario.workers);
-    const int needed = slots_needed(scenario.workers);
-    if (needed > static_cast<int>(available.size()))
-        throw PlatformError(std::to_string(slots.size()) + " workers need " + std::to_string(needed) +
-                            " hosts besides the server's, and the platform offers " + std::to_string(available.size()) +
-                            "; workers.hosts or per_host puts several workers on a host");
     Placement placement;
     placement.cost = &scenario.cost;
     placement.host_of_role.push_back(server);
     placement.device_of_role.push_back(nullptr);
     placement.device_name_of_role.emplace_back();
-    for (const int slot : slots) placement.host_of_role.push_back(available[static_cast<std::size_t>(slot)]);
+    for (const HostId host : seats(scenario, available, server, placement.warnings))
+        placement.host_of_role.push_back(host);
     choose_devices(scenario, placement);
     std::vector<int> workers_on(hosts.size(), 0);
     for (std::size_t role = 1; role < placement.host_of_role.size(); ++role)
@@ -135,6 +189,7 @@ Placement place(const Scenario& scenario, const std::vector<HostInfo>& hosts) {
         placement.site_of_role.push_back({hosts[h].speed, hosts[h].cores, workers_on[h]});
     }
     check_costs(scenario, placement);
+    warn_of_crowds(hosts, placement);
     return placement;
 }
 

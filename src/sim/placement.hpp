@@ -17,7 +17,7 @@ struct Placement {
     std::vector<const DeviceSpec*> device_of_role;  ///< null for the server
     std::vector<std::string> device_name_of_role;   ///< empty for the server
     std::vector<ComputeSite> site_of_role;
-    std::vector<std::string> warnings;  ///< batch sizes outside a device's table
+    std::vector<std::string> warnings;  ///< hosts that are shared; batch sizes outside a device's table
     const CostSpec* cost = nullptr;
 
     /// Seconds of a gradient of `batch` samples, without noise. Throws PlatformError where a figure is missing.
@@ -28,9 +28,11 @@ struct Placement {
 int star_hosts(const Scenario& scenario);
 
 /// The server on cluster.server_host, or the first host. Workers on cluster.hosts, or on all hosts but the server's, in
-/// order: with workers.hosts = H, worker w on host w * H / lambda; otherwise group after group, per_host workers a host
-/// (0: one). Throws PlatformError for unknown names, for too few hosts (says how many are needed), and where a device
-/// or its figure is missing.
+/// order (on the server's where the platform has no other): with workers.hosts = H, worker w on host w * H / lambda;
+/// otherwise group after group, per_host workers a host (0: one; where there are too few hosts for that, they are
+/// shared evenly, as by workers.hosts, and a warning says so). More workers that compute by FLOPs than cores are warned
+/// about. Throws PlatformError for unknown names, for fewer hosts than workers.hosts or per_host ask for (says how many
+/// are needed), and where a device or its figure is missing.
 Placement place(const Scenario& scenario, const std::vector<HostInfo>& hosts);
 
 }  // namespace rubato::sim

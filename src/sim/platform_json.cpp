@@ -1,42 +1,64 @@
 #include "sim/platform_json.hpp"
 
 #include "sim/network.hpp"
+#include "sim/suggest.hpp"
 #include "sim/units.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <fstream>
-#include <initializer_list>
 #include <limits>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <set>
+#include <sstream>
 
 namespace rubato::sim {
 
 namespace {
 
 using nlohmann::json;
+using Keys = std::vector<std::string>;
 
-/// A place in the file, for messages: "p.json: /hosts/3/bandwidth: ".
+constexpr std::size_t levels_max = 16;
+constexpr std::size_t file_max = 64u << 20;
+constexpr int depth_max = 16;
+constexpr std::size_t message_max = 300;
+
+/// A place in the file, for messages: "p.json: /hosts/3/bandwidth: "; and what holds for the whole file.
 struct Place {
     std::string file;
     std::string path;
-    Place operator/(const std::string& key) const { return {file, path + "/" + key}; }
+    PlatformLimits limits = {};
+    Place operator/(const std::string& key) const { return {file, path + "/" + key, limits}; }
     [[noreturn]] void fail(const std::string& message) const {
-        throw PlatformError(file + ": " + (path.empty() ? "" : path + ": ") + message);
+        std::string text = (path.empty() ? "" : path + ": ") + message;
+        if (text.size() > message_max) text = text.substr(0, message_max) + "...";
+        text.insert(0, file + ": ");
+        // Keys and names of the file must not break the one line.
+        for (char& c : text)
+            if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = ' ';
+        throw PlatformError(text);
     }
 };
 
-std::string quoted_list(std::initializer_list<const char*> keys) {
-    std::string text;
-    for (const char* key : keys) text += (text.empty() ? "" : ", ") + std::string(key);
+/// What was found, cut to a length that fits a message.
+std::string found_text(const json& value) {
+    std::string text = value.dump();
+    constexpr std::size_t most = 60;
+    if (text.size() > most) text = text.substr(0, most) + "...";
     return text;
 }
 
-void check_keys(const json& object, const Place& place, std::initializer_list<const char*> allowed) {
-    if (!object.is_object()) place.fail("expected an object");
-    for (const auto& [key, value] : object.items())
-        if (std::find(allowed.begin(), allowed.end(), key) == allowed.end())
-            (place / key).fail("unknown key; expected one of " + quoted_list(allowed));
+void check_keys(const json& object, const Place& place, Keys allowed) {
+    if (!object.is_object()) place.fail("is " + found_text(object) + "; expected an object");
+    for (const auto& [key, value] : object.items()) {
+        if (std::find(allowed.begin(), allowed.end(), key) != allowed.end()) continue;
+        const std::string near = nearest(key, allowed);
+        (place / key)
+            .fail("unknown key; " +
+                  (near.empty() ? "expected one of " + one_of(allowed, "and") : "did you mean \"" + near + "\"?"));
+    }
 }
 
 /// A figure with a unit, or a bare number in bytes/s, seconds or flop/s.
@@ -48,7 +70,9 @@ double quantity(const json& object, const char* key, const Place& place, Quantit
         if (found->is_number()) {
             const double value = found->get<double>();
             if (value > 0 || (value == 0 && kind == Quantity::duration)) return value;
-            (place / key).fail("is " + found->dump() + "; expected a value above zero");
+            (place / key)
+                .fail("is " + found->dump() +
+                      (kind == Quantity::duration ? "; expected zero or more" : "; expected a value above zero"));
         }
     } catch (const UnitError& error) {
         (place / key).fail(error.what());
@@ -56,12 +80,66 @@ double quantity(const json& object, const char* key, const Place& place, Quantit
     (place / key).fail("expected a string with a unit, or a number");
 }
 
+int whole(const json& value, const Place& place) {
+    if (!value.is_number_integer() || value < 1 || value > std::numeric_limits<int>::max())
+        place.fail("is " + found_text(value) + "; expected a whole number of at least 1");
+    return value.get<int>();
+}
+
 int count(const json& object, const char* key, const Place& place, int otherwise) {
     const auto found = object.find(key);
-    if (found == object.end()) return otherwise;
-    if (!found->is_number_integer() || *found < 1 || *found > std::numeric_limits<int>::max())
-        (place / key).fail("is " + found->dump() + "; expected a whole number of at least 1");
-    return found->get<int>();
+    return found == object.end() ? otherwise : whole(*found, place / key);
+}
+
+/// A list of whole numbers, one a level or dimension.
+template <class T>
+std::vector<T> wholes(const json& object, const char* key, const Place& place, const char* of) {
+    const auto found = object.find(key);
+    if (found == object.end()) place.fail("\"" + std::string(key) + "\" is missing; expected a number " + of);
+    const Place at = place / key;
+    if (!found->is_array() || found->empty() || found->size() > levels_max)
+        at.fail("is " + found_text(*found) + "; expected a list of 1 to " + std::to_string(levels_max) +
+                " whole numbers, one " + of);
+    std::vector<T> values;
+    for (std::size_t i = 0; i < found->size(); ++i)
+        values.push_back(static_cast<T>(whole(found->at(i), at / std::to_string(i))));
+    return values;
+}
+
+std::string product_text(const auto& factors) {
+    std::string text;
+    for (const auto factor : factors) text += (text.empty() ? "" : " * ") + std::to_string(factor);
+    return text;
+}
+
+double product_of(const auto& factors) {
+    double product = 1;
+    for (const auto factor : factors) product *= static_cast<double>(factor);
+    return product;
+}
+
+void check_most(double found, double most, const char* what, const Place& place) {
+    if (found <= most) return;
+    std::ostringstream text;
+    text.precision(12);
+    text << "makes " << found << " " << what << "; expected at most " << most;
+    place.fail(text.str());
+}
+
+void check_hosts(double hosts, const Place& place) {
+    check_most(hosts, place.limits.hosts, "hosts", place);
+}
+
+void check_links(double links, const Place& place) {
+    check_most(links, place.limits.links, "links", place);
+}
+
+std::string read_name(const json& object, const Place& place, const std::string& otherwise) {
+    const auto name = object.find("name");
+    if (name == object.end()) return otherwise;
+    if (!name->is_string() || name->get<std::string>().empty())
+        (place / "name").fail("is " + found_text(*name) + "; expected a name");
+    return name->get<std::string>();
 }
 
 StarHost read_host(const json& object, const Place& place, const StarHost& otherwise) {
@@ -70,74 +148,226 @@ StarHost read_host(const json& object, const Place& place, const StarHost& other
     host.cores = count(object, "cores", place, otherwise.cores);
     host.bandwidth = quantity(object, "bandwidth", place, Quantity::bandwidth, otherwise.bandwidth);
     host.latency = quantity(object, "latency", place, Quantity::duration, otherwise.latency);
-    if (const auto name = object.find("name"); name != object.end()) {
-        if (!name->is_string() || name->get<std::string>().empty()) (place / "name").fail("expected a name");
-        host.name = name->get<std::string>();
-    }
+    host.name = read_name(object, place, otherwise.name);
     return host;
 }
 
+LinkFigures read_link(const json& object, const Place& place, const LinkFigures& otherwise) {
+    return {quantity(object, "bandwidth", place, Quantity::bandwidth, otherwise.bandwidth),
+            quantity(object, "latency", place, Quantity::duration, otherwise.latency)};
+}
+
 /// One entry of "hosts": one host, or `count` hosts NAME0, NAME1, ... of the same make.
-void append(const json& object, const Place& place, const StarHost& otherwise, std::vector<StarHost>& hosts) {
-    check_keys(object, place, {"name", "count", "speed", "cores", "bandwidth", "latency", "comment"});
+void append(const json& object, const Place& place, const Keys& keys, const StarHost& otherwise,
+            std::vector<StarHost>& hosts) {
+    check_keys(object, place, keys);
     const StarHost host = read_host(object, place, otherwise);
     const bool several = object.contains("count");
     if (host.name.empty()) {
         if (!several) place.fail("a host without name; expected \"name\", or \"count\" for hosts named by number");
         place.fail("hosts without name; expected \"name\", to which the number is appended");
     }
-    for (int i = 0, n = count(object, "count", place, 1); i < n; ++i) {
+    const int n = count(object, "count", place, 1);
+    check_hosts(static_cast<double>(hosts.size()) + n, several ? place / "count" : place);
+    for (int i = 0; i < n; ++i) {
         hosts.push_back(host);
         if (several) hosts.back().name += std::to_string(i);
     }
 }
 
-json parse(const std::string& path) {
-    std::ifstream in(path);
-    if (!in) throw PlatformError(path + ": cannot open the platform file");
+/// `wanted`: the number of hosts that a shape asks for; 0: any.
+std::vector<StarHost> read_hosts(const json& root, const Place& top, const Keys& entry_keys, double wanted,
+                                 const std::string& derivation) {
+    StarHost otherwise = read_host(root, top, StarHost{});
+    std::vector<StarHost> all;
+    const auto hosts = root.find("hosts");
+    const bool listed = hosts != root.end();
+    if (listed) {
+        if (root.contains("count")) (top / "count").fail("stands beside \"hosts\"; expected one of the two");
+        if (!hosts->is_array()) (top / "hosts").fail("expected an array of hosts");
+        otherwise.name.clear();
+        for (std::size_t i = 0; i < hosts->size(); ++i)
+            append(hosts->at(i), top / "hosts" / std::to_string(i), entry_keys, otherwise, all);
+    } else {
+        if (!root.contains("count") && wanted == 0)
+            top.fail("expected \"hosts\", or \"count\" for hosts that are all alike");
+        if (otherwise.name.empty()) otherwise.name = "host-";
+        const int n = count(root, "count", top, static_cast<int>(wanted));
+        check_hosts(n, top / "count");
+        for (int i = 0; i < n; ++i) {
+            all.push_back(otherwise);
+            all.back().name += std::to_string(i);
+        }
+    }
+    if (all.empty()) (top / "hosts").fail("is empty; expected at least one host");
+    if (wanted > 0 && static_cast<double>(all.size()) != wanted)
+        (top / (listed ? "hosts" : "count"))
+            .fail("makes " + std::to_string(all.size()) + " hosts; expected " + derivation + " = " +
+                  std::to_string(static_cast<long long>(wanted)));
+    std::set<std::string> names;
+    for (const StarHost& host : all)
+        if (!names.insert(host.name).second) (top / "hosts").fail("two hosts are named \"" + host.name + "\"");
+    return all;
+}
+
+FatTreeShape read_fat_tree(const json& root, const Place& top) {
+    FatTreeShape tree;
+    tree.link = read_link(root, top, {});
+    tree.down = wholes<unsigned>(root, "down", top, "a level: nodes below each of its switches");
+    tree.up = wholes<unsigned>(root, "up", top, "a level: switches above each node");
+    tree.parallel = tree.up;
+    if (root.contains("parallel"))
+        tree.parallel = wholes<unsigned>(root, "parallel", top, "a level: links between a node and a switch above it");
+    else
+        std::fill(tree.parallel.begin(), tree.parallel.end(), 1u);
+    for (const auto& [key, list] : {std::pair{"up", &tree.up}, {"parallel", &tree.parallel}})
+        if (list->size() != tree.down.size())
+            (top / key).fail("has " + std::to_string(list->size()) + " levels; expected " +
+                             std::to_string(tree.down.size()) + " as \"down\" has");
+    check_hosts(product_of(tree.down), top / "down");
+    // Level i has prod(up[..i]) * prod(down[i..]) nodes.
+    double links = 0;
+    double nodes = product_of(tree.down);
+    for (std::size_t i = 0; i < tree.down.size(); ++i) {
+        links += nodes * tree.up[i] * tree.parallel[i];
+        nodes = nodes / tree.down[i] * tree.up[i];
+    }
+    check_links(links, top / "up");
+    return tree;
+}
+
+TorusShape read_torus(const json& root, const Place& top) {
+    TorusShape torus;
+    torus.link = read_link(root, top, {});
+    torus.dimensions = wholes<unsigned long>(root, "dimensions", top, "a dimension");
+    check_hosts(product_of(torus.dimensions), top / "dimensions");
+    check_links(product_of(torus.dimensions) * static_cast<double>(torus.dimensions.size()), top / "dimensions");
+    return torus;
+}
+
+/// Number of the host that an entry of "links" names.
+int host_number(const json& name, const Place& place, const std::vector<StarHost>& hosts,
+                const std::map<std::string, int>& numbers) {
+    if (!name.is_string()) place.fail("is " + found_text(name) + "; expected the name of a host");
+    const auto found = numbers.find(name.get<std::string>());
+    if (found != numbers.end()) return found->second;
+    Keys names;
+    for (std::size_t i = 0; i < hosts.size() && i < 1000; ++i) names.push_back(hosts[i].name);
+    const std::string near = nearest(name.get<std::string>(), names);
+    if (names.size() > 4) names.resize(4);
+    place.fail("there is no host " + found_text(name) + "; " +
+               (near.empty() ? "there are " + one_of(names, "and") + (hosts.size() > 4 ? ", ..." : "")
+                             : "did you mean \"" + near + "\"?"));
+}
+
+FullShape read_full(const json& root, const Place& top, const std::vector<StarHost>& hosts) {
+    FullShape full;
+    full.link = read_link(root, top, {});
+    const auto n = static_cast<double>(hosts.size());
+    check_links(n * (n - 1) / 2, top / (root.contains("hosts") ? "hosts" : "count"));
+    const auto links = root.find("links");
+    if (links == root.end()) return full;
+    if (!links->is_array()) (top / "links").fail("expected an array of links");
+    std::map<std::string, int> numbers;
+    for (const StarHost& host : hosts) numbers.emplace(host.name, static_cast<int>(numbers.size()));
+    std::set<std::pair<int, int>> seen;
+    for (std::size_t i = 0; i < links->size(); ++i) {
+        const Place place = top / "links" / std::to_string(i);
+        const json& link = links->at(i);
+        check_keys(link, place, {"between", "bandwidth", "latency", "comment"});
+        const auto ends = link.find("between");
+        if (ends == link.end() || !ends->is_array() || ends->size() != 2)
+            (place / "between").fail("expected the names of two hosts, such as [\"a\", \"b\"]");
+        FullShape::Pair pair;
+        pair.a = host_number(ends->at(0), place / "between" / "0", hosts, numbers);
+        pair.b = host_number(ends->at(1), place / "between" / "1", hosts, numbers);
+        if (pair.a == pair.b) (place / "between").fail("names one host twice; expected two hosts");
+        if (pair.a > pair.b) std::swap(pair.a, pair.b);
+        if (!seen.insert({pair.a, pair.b}).second) (place / "between").fail("a second link between these hosts");
+        pair.link = read_link(link, place, full.link);
+        full.pairs.push_back(pair);
+    }
+    return full;
+}
+
+/// Reads the text; duplicate keys and deep nesting are refused on the way.
+json parse(std::string_view text, const std::string& name) {
+    if (text.starts_with("\xef\xbb\xbf"))
+        throw PlatformError(name + ": starts with a byte order mark, which JSON does not allow: save as plain UTF-8");
+    if (text.starts_with("\x1f\x8b")) throw PlatformError(name + ": is compressed by gzip: expected JSON text");
+    std::vector<std::set<std::string>> keys;
+    const auto watch = [&](int depth, json::parse_event_t event, json& parsed) {
+        if (depth > depth_max)
+            throw PlatformError(name + ": nested deeper than " + std::to_string(depth_max) + " levels");
+        if (event == json::parse_event_t::object_start) keys.emplace_back();
+        if (event == json::parse_event_t::object_end) keys.pop_back();
+        if (event == json::parse_event_t::key && !keys.back().insert(parsed.get<std::string>()).second)
+            Place{name, ""}.fail("duplicate key \"" + parsed.get<std::string>() + "\"");
+        return true;
+    };
     try {
-        return json::parse(in);
-    } catch (const json::parse_error& error) {
-        std::string text = error.what();
-        const auto message = text.find("parse error");
-        throw PlatformError(path + ": " + (message == std::string::npos ? text : text.substr(message)));
+        return json::parse(text, watch);
+    } catch (const json::exception& error) {
+        std::string what = error.what();
+        const auto begin = what.find("parse error");
+        if (begin == std::string::npos) what = what.substr(std::min(what.size(), what.find("] ") + 2));
+        Place{name, ""}.fail(begin == std::string::npos ? what : what.substr(begin));
     }
 }
 
 }  // namespace
 
-StarPlatform read_platform_json(const std::string& path) {
-    const json root = parse(path);
-    const Place top{path, ""};
-    if (!root.is_object() || !root.contains("kind")) top.fail("expected an object with \"kind\": \"star\"");
+JsonPlatform parse_platform_json(std::string_view text, const std::string& name, const PlatformLimits& limits) {
+    const json root = parse(text, name);
+    const Place top{name, "", limits};
+    const Keys kinds{"star", "full", "fat-tree", "torus"};
+    if (!root.is_object() || !root.contains("kind"))
+        top.fail("expected an object with \"kind\": one of " + one_of(kinds));
     const json& kind = root.at("kind");
-    if (!kind.is_string() || kind != "star")
+    if (!kind.is_string() || std::find(kinds.begin(), kinds.end(), kind.get<std::string>()) == kinds.end()) {
+        const std::string near = kind.is_string() ? nearest(kind.get<std::string>(), kinds) : "";
         (top / "kind")
-            .fail("is " + kind.dump() +
-                  "; only \"star\" can be read so far, other kinds not yet (a SimGrid "
-                  "XML file describes any platform)");
-    check_keys(root, top, {"kind", "name", "hosts", "count", "speed", "cores", "bandwidth", "latency", "comment"});
-    StarHost otherwise = read_host(root, top, StarHost{});
-    StarPlatform star;
-    if (const auto hosts = root.find("hosts"); hosts != root.end()) {
-        if (root.contains("count")) (top / "count").fail("stands beside \"hosts\"; expected one of the two");
-        if (!hosts->is_array()) (top / "hosts").fail("expected an array of hosts");
-        otherwise.name.clear();
-        for (std::size_t i = 0; i < hosts->size(); ++i)
-            append(hosts->at(i), top / "hosts" / std::to_string(i), otherwise, star.hosts);
-    } else {
-        if (!root.contains("count")) top.fail("expected \"hosts\", or \"count\" for hosts that are all alike");
-        if (otherwise.name.empty()) otherwise.name = "host-";
-        for (int i = 0, n = count(root, "count", top, 0); i < n; ++i) {
-            star.hosts.push_back(otherwise);
-            star.hosts.back().name += std::to_string(i);
-        }
+            .fail("is " + found_text(kind) + "; " +
+                  (near.empty() ? "expected " + one_of(kinds) + " (a SimGrid XML file describes any platform)"
+                                : "did you mean \"" + near + "\"?"));
     }
-    if (star.hosts.empty()) (top / "hosts").fail("is empty; expected at least one host");
-    std::set<std::string> names;
-    for (const StarHost& host : star.hosts)
-        if (!names.insert(host.name).second) (top / "hosts").fail("two hosts are named \"" + host.name + "\"");
-    return star;
+    Keys keys{"kind", "name", "hosts", "count", "speed", "cores", "bandwidth", "latency", "comment"};
+    const Keys host_keys{"name", "count", "speed", "cores", "comment"};
+    JsonPlatform platform;
+    if (kind == "star") {
+        check_keys(root, top, keys);
+        platform.hosts =
+            read_hosts(root, top, {"name", "count", "speed", "cores", "bandwidth", "latency", "comment"}, 0, "");
+    } else if (kind == "full") {
+        keys.emplace_back("links");
+        check_keys(root, top, keys);
+        platform.hosts = read_hosts(root, top, host_keys, 0, "");
+        platform.shape = read_full(root, top, platform.hosts);
+    } else if (kind == "fat-tree") {
+        keys.insert(keys.end(), {"down", "up", "parallel"});
+        check_keys(root, top, keys);
+        const FatTreeShape tree = read_fat_tree(root, top);
+        platform.hosts = read_hosts(root, top, host_keys, product_of(tree.down), product_text(tree.down));
+        platform.shape = tree;
+    } else {
+        keys.emplace_back("dimensions");
+        check_keys(root, top, keys);
+        const TorusShape torus = read_torus(root, top);
+        platform.hosts = read_hosts(root, top, host_keys, product_of(torus.dimensions), product_text(torus.dimensions));
+        platform.shape = torus;
+    }
+    return platform;
+}
+
+JsonPlatform read_platform_json(const std::string& path) {
+    std::ifstream in(path, std::ios::binary);
+    if (!in) throw PlatformError(path + ": cannot open the platform file");
+    std::string text;
+    for (char part[65536]; text.size() <= file_max && (in.read(part, sizeof part), in.gcount() > 0);)
+        text.append(part, static_cast<std::size_t>(in.gcount()));
+    if (in.bad()) throw PlatformError(path + ": cannot be read");
+    if (text.size() > file_max) throw PlatformError(path + ": is larger than 64 MiB");
+    return parse_platform_json(text, path);
 }
 
 }  // namespace rubato::sim

@@ -43,6 +43,7 @@ public:
     void run(NetworkSink& sink) override;
     void stop() override;
     std::pair<double, double> route(HostId from, HostId to) override;
+    double common_bandwidth(const std::vector<HostId>& from, HostId to) override;
     const std::vector<std::string>& warnings() const override { return platform_->warnings; }
 
 private:
@@ -221,6 +222,12 @@ const Route& SimgridNetwork::cached_route(HostId from, HostId to) {
 std::pair<double, double> SimgridNetwork::route(HostId from, HostId to) {
     const Route& found = cached_route(from, to);
     return {found.bandwidth, found.latency};
+}
+
+double SimgridNetwork::common_bandwidth(const std::vector<HostId>& from, HostId to) {
+    std::vector<s4u::Host*> sources;
+    for (const HostId id : from) sources.push_back(&host(id));
+    return find_common_bandwidth(sources, host(to));
 }
 
 Time SimgridNetwork::control_delay(HostId from, HostId to, double bytes) {

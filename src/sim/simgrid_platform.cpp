@@ -1,6 +1,7 @@
 #include "sim/simgrid_platform.hpp"
 
 #include "sim/platform_json.hpp"
+#include "sim/simgrid_build.hpp"
 #include "sim/simgrid_kernel.hpp"
 #include "sim/simgrid_trial.hpp"
 
@@ -15,13 +16,6 @@ namespace s4u = simgrid::s4u;
 
 namespace {
 
-/// Which private links of a star are simulated. A route's latency is that of both ends; where one link is left out, the
-/// other bears both.
-struct StarLinks {
-    bool server = true, workers = true;
-    bool operator==(const StarLinks&) const = default;
-};
-
 /// A link that can never be the narrowest of any flow changes no share (max-min), so it need not be in the solver,
 /// whose work it doubles. Where all flows lead through the server's link, a worker's at least as wide one is such;
 /// where the flows at once all fit into the server's, that one is. Shares go by latency alone in CM02, not in LV08.
@@ -33,37 +27,6 @@ StarLinks needed_links(const NetworkRequest& request) {
     if (worker >= server) return {true, false};
     const int cap = network.concurrent_transfers;
     return {cap == 0 || cap * worker > server, true};
-}
-
-// Without links of their own the workers' hosts are one to the solver, so one stands for all: with ten thousand each
-// would be cold whenever its turn comes.
-std::vector<s4u::Host*> build_star(const StarPlatform& star, const StarLinks& links) {
-    std::vector<s4u::Host*> hosts;
-    hosts.reserve(star.hosts.size());
-    s4u::NetZone* zone = s4u::create_star_zone("star");
-    for (const StarHost& spec : star.hosts) {
-        if (!links.workers && hosts.size() > 1) {
-            hosts.push_back(hosts[1]);
-            continue;
-        }
-        s4u::Host* host = zone->create_host(spec.name, spec.speed);
-        host->set_core_count(spec.cores);
-        const auto add = [&](const std::vector<s4u::LinkInRoute>& up) {
-            zone->add_route(host->get_netpoint(), nullptr, nullptr, nullptr, up, true);
-        };
-        const bool server = hosts.empty();
-        hosts.push_back(host);
-        if (!(server ? links.server : links.workers)) {
-            add({});
-            continue;
-        }
-        const double latency = spec.latency * (links.server && links.workers ? 1 : 2);
-        const auto* link =
-            zone->create_split_duplex_link("link-" + spec.name, spec.bandwidth)->set_latency(latency)->seal();
-        add({s4u::LinkInRoute(dynamic_cast<const s4u::SplitDuplexLink*>(link), s4u::LinkInRoute::Direction::UP)});
-    }
-    zone->seal();
-    return hosts;
 }
 
 /// What makes two requests ask for the same platform.
@@ -99,7 +62,7 @@ ModelFactors factors_of(const NetworkSpec& spec) {
     throw PlatformError("cluster.network.simgrid is \"" + spec.simgrid + "\"; expected \"CM02\" or \"LV08\"");
 }
 
-void configure(const NetworkSpec& spec) {
+void configure(const NetworkSpec& spec, bool latencies_change) {
     const ModelFactors factors = factors_of(spec);
     // SimGrid refuses to change the model within a process. LV08 is CM02 with other factors, so these carry the choice.
     static const bool once = [] {
@@ -113,6 +76,16 @@ void configure(const NetworkSpec& spec) {
     s4u::Engine::set_config("network/weight-S", factors.weight_s);
     s4u::Engine::set_config("network/crosstraffic", factors.crosstraffic);
     s4u::Engine::set_config("network/TCP-gamma", spec.tcp_gamma ? default_window : 0.0);
+    // In SimGrid 3.32 a flow that is still in its latency when a profile changes a latency never ends, as only flows
+    // whose weight changes are looked at again. Looking at all of them costs more, but ends.
+    if (latencies_change) {
+        try {
+            s4u::Engine::set_config("network/optim:Full");
+        } catch (const std::exception&) {
+            throw PlatformError(
+                "a platform whose latencies change needs a process of its own, and this one has opened another before");
+        }
+    }
 }
 
 std::vector<s4u::Host*> load_xml(const s4u::Engine& engine, const std::string& path) {
@@ -143,27 +116,27 @@ BuiltPlatform& open_platform(const NetworkRequest& request) {
             "a platform with profiles was simulated in this process, and SimGrid keeps their events; start a new "
             "process for the next run");
     const ClusterSpec& cluster = request.scenario->cluster;
-    StarPlatform star;
+    JsonPlatform plan;
     Trial trial;
     if (cluster.platform.empty())
-        star = inline_star(cluster.network.star, request.star_hosts);
+        plan.hosts = inline_star(cluster.network.star, request.star_hosts).hosts;
     else if (cluster.platform.ends_with(".json"))
-        star = read_platform_json(cluster.platform);
+        plan = read_platform_json(cluster.platform);
     else
         trial = try_platform(cluster);
     key.reset();
     s4u::Engine& engine = fresh_engine();
-    configure(cluster.network);
+    configure(cluster.network, trial.latencies_change);
     profiles = trial.profiles;
     built = {{}, {}, std::move(trial.warnings), trial.profiles, false};
     key = key_of(request);
-    if (star.hosts.empty()) {
+    if (plan.hosts.empty()) {
         built.hosts = load_xml(engine, cluster.platform);
         for (const s4u::Host* host : built.hosts)
             built.infos.push_back({host->get_name(), host->get_speed(), host->get_core_count()});
     } else {
-        built.hosts = build_star(star, key->links);
-        for (const StarHost& host : star.hosts) built.infos.push_back({host.name, host.speed, host.cores});
+        built.hosts = build(plan, key->links);
+        for (const StarHost& host : plan.hosts) built.infos.push_back({host.name, host.speed, host.cores});
     }
     return built;
 }
@@ -182,6 +155,29 @@ Route find_route(const s4u::Host& from, const s4u::Host& to) {
     double bandwidth = std::numeric_limits<double>::infinity();
     for (const s4u::Link* link : links) bandwidth = std::min(bandwidth, link->get_bandwidth());
     return {bandwidth, latency};
+}
+
+double find_common_bandwidth(const std::vector<s4u::Host*>& from, const s4u::Host& to) {
+    std::vector<s4u::Link*> common;
+    const s4u::Host* last = nullptr;
+    for (const s4u::Host* host : from) {
+        if (host == last) continue;
+        std::vector<s4u::Link*> links;
+        if (host != &to) {
+            static_cast<void>(find_route(*host, to));
+            host->route_to(&to, links, nullptr);
+        }
+        if (last == nullptr)
+            common = links;
+        else
+            std::erase_if(common, [&](const s4u::Link* link) { return std::ranges::find(links, link) == links.end(); });
+        last = host;
+    }
+    double bandwidth = std::numeric_limits<double>::infinity();
+    for (const s4u::Link* link : common)
+        if (link->get_sharing_policy() != s4u::Link::SharingPolicy::FATPIPE)
+            bandwidth = std::min(bandwidth, link->get_bandwidth());
+    return bandwidth;
 }
 
 }  // namespace rubato::sim

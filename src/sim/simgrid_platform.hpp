@@ -23,8 +23,9 @@ struct ModelFactors {
 /// Throws PlatformError for an unknown model.
 ModelFactors factors_of(const NetworkSpec& spec);
 
-/// Applies the settings to the process's engine. Must come before the platform is built.
-void configure(const NetworkSpec& spec);
+/// Applies the settings to the process's engine. Must come before the platform is built. Throws PlatformError where
+/// profiles change latencies and the process has had another engine.
+void configure(const NetworkSpec& spec, bool latencies_change);
 
 /// Loads a SimGrid XML file, which try_platform has accepted; hosts come in the order of the file.
 std::vector<simgrid::s4u::Host*> load_xml(const simgrid::s4u::Engine& engine, const std::string& path);
@@ -51,5 +52,9 @@ struct Route {
 
 /// Throws PlatformError where there is none. Within a host it is the platform's loopback, or a route without link.
 Route find_route(const simgrid::s4u::Host& from, const simgrid::s4u::Host& to);
+
+/// Narrowest bandwidth of the links that all routes to `to` share, bytes/s; infinite where there is none. Links that
+/// many flows may use at once (FATPIPE) do not count. Throws PlatformError where a route is missing.
+double find_common_bandwidth(const std::vector<simgrid::s4u::Host*>& from, const simgrid::s4u::Host& to);
 
 }  // namespace rubato::sim

@@ -104,7 +104,7 @@ void check_routes(const ClusterSpec& cluster, const std::vector<s4u::Host*>& hos
         s4u::Engine& engine = fresh_engine();
         xbt_log_control_set("root.fmt:%m%n");
         xbt_log_control_set("root.thresh:warning");
-        configure(cluster.network);
+        configure(cluster.network, false);
         const auto hosts = load_xml(engine, file.path);
         if (hosts.empty()) end_child(file.at(0) + "the platform has no host", refused);
         check_figures(file, hosts, engine);
@@ -127,7 +127,16 @@ std::string read_all(int descriptor) {
 }
 
 bool has_profiles(const std::string& text) {
-    return text.find("_file=") != std::string::npos || text.find("<trace") != std::string::npos;
+    return text.find("_file") != std::string::npos || text.find("<trace") != std::string::npos;
+}
+
+bool changes_speeds(const std::string& text) {
+    return text.find("speed_file") != std::string::npos || text.find("availability_file") != std::string::npos ||
+           text.find("\"HOST_AVAIL\"") != std::string::npos || text.find("\"SPEED\"") != std::string::npos;
+}
+
+bool changes_latencies(const std::string& text) {
+    return text.find("latency_file") != std::string::npos || text.find("\"LATENCY\"") != std::string::npos;
 }
 
 PlatformText read_platform(const std::string& path) {
@@ -154,7 +163,15 @@ Trial try_platform(const ClusterSpec& cluster) {
     int status = 0;
     while (waitpid(pid, &status, 0) < 0 && errno == EINTR) continue;
     const int outcome = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-    if (outcome == loaded) return {explain_warnings(file, log), has_profiles(file.text)};
+    if (outcome == loaded) {
+        auto warnings = explain_warnings(file, log);
+        if (changes_speeds(file.text))
+            warnings.push_back(
+                file.at(0) +
+                "speeds of hosts that change with time are not followed: computing takes what the host's "
+                "speed or the device says; links and states of hosts are followed");
+        return {std::move(warnings), has_profiles(file.text), changes_latencies(file.text)};
+    }
     const std::string message = log.substr(log.rfind(mark) + 1);
     if (outcome == refused) throw PlatformError(message);
     throw PlatformError(explain_failure(file, outcome == thrown ? message : log));

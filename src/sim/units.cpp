@@ -144,7 +144,11 @@ double parse_quantity(std::string_view text, Quantity quantity) {
         if (number == 0) return 0;
         fail(text, kind, "no unit");
     }
-    if (const auto found = find_unit(unit, kind)) return number * found->times / found->over;
+    if (const auto found = find_unit(unit, kind)) {
+        const double value = number * found->times / found->over;
+        if (!std::isfinite(value)) fail(text, kind, "not a finite number");
+        return value;
+    }
     const std::string hint = suggest_unit(unit, quantity);
     fail(text, kind, "unknown unit \"" + std::string(unit) + "\"" + (hint.empty() ? "" : ", " + hint));
 }

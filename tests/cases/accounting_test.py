@@ -3,46 +3,13 @@
 Usage: accounting_test.py RUBATO
 """
 
-import csv
-import json
-import subprocess
-import sys
-import tempfile
-import unittest
-from pathlib import Path
+from case import Case, main
 
-PROGRAM = ""
 PROTOCOLS = ({"name": "hardsync"}, {"name": "n-softsync", "n": 1}, {"name": "n-softsync", "n": 2}, {"name": "async"})
 
 
-class Accounting(unittest.TestCase):
-    """Each test runs the program on scenarios of its own."""
-
-    def setUp(self) -> None:
-        self.scratch = tempfile.TemporaryDirectory(prefix="rubato-")
-        self.work = Path(self.scratch.name)
-        self.count = 0
-
-    def tearDown(self) -> None:
-        self.scratch.cleanup()
-
-    def run_scenario(self, scenario: dict, *arguments: str, status: int = 0) -> Path:
-        self.count += 1
-        path, out = self.work / f"s{self.count}.json", self.work / f"run{self.count}"
-        path.write_text(json.dumps({"name": "case", **scenario}))
-        done = subprocess.run([PROGRAM, "run", path, "--out", out, "--quiet", *arguments],
-                              capture_output=True, text=True, check=False)
-        self.assertEqual(done.returncode, status, done.stderr)
-        return out
-
-    @staticmethod
-    def summary(run: Path) -> dict:
-        return json.loads((run / "summary.json").read_text())
-
-    @staticmethod
-    def rows(run: Path, table: str = "gradients.csv") -> list[dict]:
-        with open(run / table, newline="") as file:
-            return list(csv.DictReader(file))
+class Accounting(Case):
+    """Epochs, rests, staleness, seeds: each test runs the program on scenarios of its own."""
 
     @staticmethod
     def timing(samples: int, batch_size: int, workers: int, protocol: dict, **more: object) -> dict:
@@ -104,6 +71,36 @@ class Accounting(unittest.TestCase):
                 last = max((float(row["epoch"]) for row in self.rows(run, "updates.csv")), default=0)
                 self.assertLessEqual(last, epochs)
 
+    def test_no_epoch_is_labelled_beyond_the_request(self) -> None:
+        for sampling in ("shared-epoch", "strided", "random", "sharded"):
+            for protocol in PROTOCOLS:
+                with self.subTest(sampling, **protocol):
+                    scenario = self.learning(3, protocol, stop={"epochs": 2.5}, evaluate={"every_epochs": 0.5})
+                    scenario["data"]["sampling"] = sampling
+                    run = self.run_scenario(scenario)
+                    labels = [float(row["epoch"]) for table in ("updates.csv", "evals.csv")
+                              for row in self.rows(run, table)]
+                    self.assertLessEqual(max(labels), self.summary(run)["epochs"])
+                    # Where batches are not cut to an epoch, the last of each worker may lie beyond.
+                    slack = 0 if sampling == "shared-epoch" else 3 * 10 / 200
+                    self.assertLessEqual(self.summary(run)["epochs"], 2.5 + slack)
+                    self.assertGreaterEqual(self.summary(run)["epochs"], 2.5)
+
+    def test_workers_get_batches_of_their_own(self) -> None:
+        """At version 0 all read the same weights, so that equal losses would be equal batches."""
+        for sampling in ("shared-epoch", "strided", "random", "sharded"):
+            scenario = self.learning(4, {"name": "hardsync"}, stop={"epochs": 1})
+            scenario["data"]["sampling"] = sampling
+            first = [row["loss"] for row in self.rows(self.run_scenario(scenario)) if row["read_version"] == "0"]
+            self.assertEqual(len(set(first)), 4)
+
+    def test_the_seed_of_the_data_changes_batches_and_no_times(self) -> None:
+        runs = [self.rows(self.run_scenario(self.learning(4, {"name": "async"}, stop={"epochs": 2},
+                                                          seeds={"data": seed}))) for seed in (1, 2)]
+        times = [[(row["worker"], row["begin_ns"], row["applied_ns"]) for row in run] for run in runs]
+        self.assertEqual(*times)
+        self.assertNotEqual(*([row["loss"] for row in run] for run in runs))
+
     def test_equal_seeds_are_equal_runs_and_others_differ(self) -> None:
         def bytes_of(seed: int) -> bytes:
             run = self.run_scenario(self.learning(4, {"name": "async"}, stop={"epochs": 2}, seed=seed))
@@ -118,6 +115,12 @@ class Accounting(unittest.TestCase):
         self.assertEqual(*((run / "gradients.csv").read_bytes() for run in runs))
         self.assertEqual(*(self.summary(run)["time_s"] for run in runs))
         self.assertEqual([len(self.rows(run, "evals.csv")) for run in runs], [11, 2])
+        never = self.run_scenario(self.learning(4, {"name": "n-softsync", "n": 2}, stop={"epochs": 10},
+                                                evaluate={"at_end": False}))
+        for table in ("gradients.csv", "updates.csv", "workers.csv"):
+            self.assertEqual((never / table).read_bytes(), (runs[0] / table).read_bytes())
+        hashes = {self.summary(run)["weights_hash"] for run in (*runs, never)}
+        self.assertEqual(len(hashes), 1)
 
     def test_years_of_virtual_time_end_and_centuries_are_refused(self) -> None:
         scenario = self.timing(1000, 10, 4, {"name": "async"}, stop={"gradients": 400})
@@ -138,5 +141,4 @@ class Accounting(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    PROGRAM = sys.argv.pop(1)
-    unittest.main()
+    main()

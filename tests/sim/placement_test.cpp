@@ -70,10 +70,13 @@ TEST_CASE("what cannot be placed is refused with figures and names") {
     const auto error = [](const Scenario& scenario, int count) {
         return platform_error([&] { sim::place(scenario, hosts(count)); });
     };
-    Scenario scenario = workers({{8, "default", 0}});
-    CHECK(error(scenario, 2) ==
-          "8 workers need 8 hosts besides the server's, and the platform offers 1; workers.hosts or per_host puts "
+    CHECK(error(workers({{8, "default", 4}}), 2) ==
+          "8 workers need 2 hosts besides the server's, and the platform offers 1; workers.hosts or per_host puts "
           "several workers on a host");
+    Scenario scenario = workers({{8, "default", 0}});
+    scenario.workers.hosts = 2;
+    CHECK(error(scenario, 1).starts_with("8 workers need 2 hosts besides the server's, and the platform offers 0"));
+    scenario.workers.hosts = 0;
     scenario.cluster.server_host = "nas";
     CHECK(error(scenario, 1) == "cluster.server_host: the platform has no host \"nas\"; it has 1 host: h0");
     scenario.cluster.server_host.clear();
@@ -85,6 +88,46 @@ TEST_CASE("what cannot be placed is refused with figures and names") {
     Scenario unknown = workers({{1, "default", 0}});
     unknown.cost.flops_per_sample = 0;
     CHECK(error(unknown, 2).starts_with("the cost of a gradient is unknown"));
+}
+
+TEST_CASE("with fewer hosts than workers they are shared, and it is said") {
+    const Scenario scenario = workers({{8, "default", 0}});
+    const auto two = sim::place(scenario, hosts(2));
+    CHECK(two.host_of_role == Hosts{0, 1, 1, 1, 1, 1, 1, 1, 1});
+    REQUIRE(two.warnings.size() == 2);
+    CHECK(two.warnings[0] == "8 workers share 1 host, up to 8 a host; workers.hosts = 1 says so on purpose");
+    CHECK(two.warnings[1] ==
+          "8 workers on host \"h1\" share its 1 core: a gradient takes 8 times as long as on a core of its own");
+    CHECK(two.seconds(1, 32) == doctest::Approx(8 * 32 * 1e6 / 1e9));
+
+    const auto four = sim::place(scenario, hosts(4, 2));
+    CHECK(four.host_of_role == Hosts{0, 1, 1, 1, 2, 2, 2, 3, 3});
+    REQUIRE(four.warnings.size() == 2);
+    CHECK(four.warnings[0] == "8 workers share 3 hosts, up to 3 a host; workers.hosts = 3 says so on purpose");
+    CHECK(four.warnings[1] ==
+          "3 workers on host \"h1\" share its 2 cores: a gradient takes 1.5 times as long as on a core of its own");
+
+    const auto one = sim::place(scenario, hosts(1, 16));
+    CHECK(one.host_of_role == Hosts{0, 0, 0, 0, 0, 0, 0, 0, 0});
+    REQUIRE(one.warnings.size() == 1);
+    CHECK(one.warnings[0].starts_with("8 workers share the server's host, the platform's only one, up to 8 a host"));
+    CHECK(one.seconds(1, 32) == doctest::Approx(32 * 1e6 / 1e9));
+    Scenario on_purpose = scenario;
+    on_purpose.workers.hosts = 1;
+    CHECK(sim::place(on_purpose, hosts(1, 16)).host_of_role == one.host_of_role);
+    CHECK(sim::place(on_purpose, hosts(1, 16)).warnings.empty());
+}
+
+TEST_CASE("cores of their own slow nobody, and devices with seconds are not asked for cores") {
+    const Scenario scenario = workers({{4, "default", 4}});
+    const auto four = sim::place(scenario, hosts(2, 4));
+    CHECK(four.warnings.empty());
+    CHECK(four.seconds(1, 10) == doctest::Approx(10 * 1e6 / 1e9));
+    CHECK(sim::place(scenario, hosts(2, 3)).warnings.size() == 1);
+    Scenario table = workers({{4, "v100", 4}});
+    table.cluster.devices["v100"] = {DeviceSpec::Kind::affine, {}, 0, 1, 1, 0.1, 0, 0};
+    CHECK(sim::place(table, hosts(2, 1)).warnings.empty());
+    CHECK(sim::place(table, hosts(2, 1)).seconds(1, 10) == 0.1);
 }
 
 TEST_CASE("a batch outside the table is warned about once a device") {

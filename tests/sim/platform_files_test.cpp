@@ -111,13 +111,13 @@ TEST_CASE("the platforms that come with rubato are read, without warnings") {
         if (entry.path().extension() == ".md") continue;
         CAPTURE(entry.path().string());
         const auto network = open(entry.path().string());
-        CHECK(network->hosts().size() >= 17);
+        CHECK(network->hosts().size() >= 5);
         CHECK(network->warnings().empty());
         const auto last = static_cast<sim::HostId>(network->hosts().size()) - 1;
         CHECK(network->route(last, 0).first >= 125e6);
         ++read;
     }
-    CHECK(read >= 4);
+    CHECK(read >= 7);
 }
 
 TEST_CASE("platforms of the SimGrid distribution are read") {
@@ -128,13 +128,16 @@ TEST_CASE("platforms of the SimGrid distribution are read") {
     }
     int read = 0;
     for (const auto& entry : std::filesystem::directory_iterator(*any)) {
-        if (entry.path().extension() != ".xml" || entry.path().filename() == "cluster_crossbar.xml") continue;
+        // One is large, and one has latencies that change, which takes a process of its own: tests/cases runs them.
+        const std::string name = entry.path().filename().string();
+        if (entry.path().extension() != ".xml" || name == "cluster_crossbar.xml") continue;
+        if (name == "small_platform_profile.xml") continue;
         CAPTURE(entry.path().string());
         CHECK(in_child([&] { return open(entry.path().string())->hosts().size() >= 2 ? "read" : "few hosts"; }) ==
               "read");
         ++read;
     }
-    CHECK(read >= 7);
+    CHECK(read >= 6);
     // The order of the file, not of the alphabet.
     CHECK(open(*any + "/small_platform.xml")->hosts()[0].name == "Tremblay");
 }

@@ -72,16 +72,18 @@ TEST_CASE("the factor of eight between bits and bytes reaches the network") {
 }
 
 TEST_CASE("what is wrong with a file is said with its path") {
-    CHECK(error_of(R"({"kind": "tree", "count": 2})") ==
-          "/kind: is \"tree\"; only \"star\" can be read so far, other kinds not yet (a SimGrid XML file describes any "
-          "platform)");
-    CHECK(error_of("[]") == "expected an object with \"kind\": \"star\"");
+    CHECK(error_of(R"({"kind": "ring", "count": 2})") ==
+          "/kind: is \"ring\"; expected star, full, fat-tree or torus (a SimGrid XML file describes any platform)");
+    CHECK(error_of(R"({"kind": "fat_tree", "count": 2})") == "/kind: is \"fat_tree\"; did you mean \"fat-tree\"?");
+    CHECK(error_of("[]") == "expected an object with \"kind\": one of star, full, fat-tree or torus");
     CHECK(error_of(R"({"kind": "star"})") == "expected \"hosts\", or \"count\" for hosts that are all alike");
     CHECK(error_of(R"({"kind": "star", "hosts": []})") == "/hosts: is empty; expected at least one host");
     CHECK(error_of(R"({"kind": "star", "hosts": [{"name": "a"}, {"name": "a"}]})") ==
           "/hosts: two hosts are named \"a\"");
     CHECK(error_of(R"({"kind": "star", "hosts": [{"name": "a", "bandwith": "1Gbps"}]})") ==
-          "/hosts/0/bandwith: unknown key; expected one of name, count, speed, cores, bandwidth, latency, comment");
+          "/hosts/0/bandwith: unknown key; did you mean \"bandwidth\"?");
+    CHECK(error_of(R"({"kind": "star", "hosts": [{"name": "a", "colour": "red"}]})") ==
+          "/hosts/0/colour: unknown key; expected one of name, count, speed, cores, bandwidth, latency and comment");
     CHECK(error_of(R"({"kind": "star", "hosts": [{"speed": "1Gf"}]})").starts_with("/hosts/0: a host without name"));
     CHECK(error_of(R"({"kind": "star", "count": 2, "bandwidth": "1gbps"})")
               .starts_with("/bandwidth: \"1gbps\": unknown unit \"gbps\", did you mean"));
@@ -92,4 +94,101 @@ TEST_CASE("what is wrong with a file is said with its path") {
     CHECK(error_of("{\"kind\": \"star\",\n \"count\": 2,}").find("line 2") != std::string::npos);
     CHECK(platform_error([] { sim::read_platform_json("/nowhere/p.json"); }) ==
           "/nowhere/p.json: cannot open the platform file");
+}
+
+TEST_CASE("a fat tree: its levels, and as many hosts as they make") {
+    const auto plan = sim::parse_platform_json(
+        R"({"kind": "fat-tree", "down": [4, 3], "up": [1, 2], "parallel": [1, 2], "bandwidth": "25Gbps", "cores": 4,
+            "hosts": [{"name": "server", "speed": "2Gf"}, {"name": "w", "count": 11}]})",
+        "p.json");
+    REQUIRE(plan.hosts.size() == 12);
+    CHECK(plan.hosts[0].speed == 2e9);
+    CHECK(plan.hosts[11].name == "w10");
+    CHECK(plan.hosts[11].cores == 4);
+    CHECK(std::get<sim::FatTreeShape>(plan.shape) == sim::FatTreeShape{{3.125e9, 1e-5}, {4, 3}, {1, 2}, {1, 2}});
+    const auto plain = sim::parse_platform_json(R"({"kind": "fat-tree", "down": [2, 2], "up": [1, 2]})", "p.json");
+    CHECK(plain.hosts.size() == 4);
+    CHECK(std::get<sim::FatTreeShape>(plain.shape).parallel == std::vector<unsigned>{1, 1});
+}
+
+TEST_CASE("a torus and a full graph") {
+    const auto torus = sim::parse_platform_json(
+        R"({"kind": "torus", "dimensions": [4, 3, 2], "count": 24, "bandwidth": 1e9, "latency": "1us"})", "p.json");
+    CHECK(torus.hosts.size() == 24);
+    CHECK(std::get<sim::TorusShape>(torus.shape) == sim::TorusShape{{1e9, 1e-6}, {4, 3, 2}});
+    const auto full = sim::parse_platform_json(
+        R"({"kind": "full", "hosts": [{"name": "n", "count": 3}, {"name": "far"}], "latency": "1ms",
+            "links": [{"between": ["far", "n1"], "latency": "90ms", "comment": "an ocean"}]})",
+        "p.json");
+    const auto& shape = std::get<sim::FullShape>(full.shape);
+    CHECK(shape.link == sim::LinkFigures{1.25e9, 1e-3});
+    REQUIRE(shape.pairs.size() == 1);
+    CHECK(shape.pairs[0] == sim::FullShape::Pair{1, 3, {1.25e9, 90e-3}});
+}
+
+TEST_CASE("what is wrong with a shape is said with its path") {
+    const auto fat_tree = [](const std::string& rest) { return error_of(R"({"kind": "fat-tree", )" + rest + "}"); };
+    CHECK(fat_tree(R"("up": [1])") ==
+          "\"down\" is missing; expected a number a level: nodes below each of its switches");
+    CHECK(fat_tree(R"("down": [4, 4], "up": [1]})").find("parse error") != std::string::npos);
+    CHECK(fat_tree(R"("down": [4, 4], "up": [1])") == "/up: has 1 levels; expected 2 as \"down\" has");
+    CHECK(fat_tree(R"("down": [4, 4], "up": [1, 2], "parallel": [1])") ==
+          "/parallel: has 1 levels; expected 2 as \"down\" has");
+    CHECK(fat_tree(R"("down": [4, 4], "up": [1, 2], "count": 17)") == "/count: makes 17 hosts; expected 4 * 4 = 16");
+    CHECK(fat_tree(R"("down": [4, 4], "up": [1, 2], "hosts": [{"name": "a", "count": 15}])") ==
+          "/hosts: makes 15 hosts; expected 4 * 4 = 16");
+    CHECK(fat_tree(R"("down": [4, 0], "up": [1, 2])") == "/down/1: is 0; expected a whole number of at least 1");
+    CHECK(fat_tree(R"("down": [4, 2.5], "up": [1, 2])") == "/down/1: is 2.5; expected a whole number of at least 1");
+    CHECK(fat_tree(R"("down": 4, "up": [1, 2])").starts_with("/down: is 4; expected a list of 1 to 16 whole numbers"));
+    CHECK(fat_tree(R"("down": [], "up": [])").starts_with("/down: is []; expected a list"));
+    CHECK(fat_tree(R"("down": [2147483647, 2147483647], "up": [1, 1])") ==
+          "/down: makes 4.61168601413e+18 hosts; expected at most 1000001");
+    CHECK(fat_tree(R"("down": [4, 4], "up": [1, 2000000000])") ==
+          "/up: makes 8000000016 links; expected at most 500000");
+    CHECK(fat_tree(R"("down": [4, 4], "up": [1, 2], "bandwidth": 0)") ==
+          "/bandwidth: is 0; expected a value above zero");
+    CHECK(fat_tree(R"("down": [4, 4], "up": [1, 2], "bandwidth": "-1Gbps")")
+              .starts_with("/bandwidth: \"-1Gbps\": negative"));
+    CHECK(fat_tree(R"("down": [4], "up": [1], "hosts": [{"name": "a", "bandwidth": "1Gbps"}])")
+              .starts_with("/hosts/0/bandwidth: unknown key"));
+    CHECK(fat_tree(R"("dwon": [4], "up": [1])") == "/dwon: unknown key; did you mean \"down\"?");
+
+    const auto torus = [](const std::string& rest) { return error_of(R"({"kind": "torus", )" + rest + "}"); };
+    CHECK(torus(R"("dimensions": [4, 2], "count": 9)") == "/count: makes 9 hosts; expected 4 * 2 = 8");
+    CHECK(torus(R"("dimensions": [1000, 1000, 1000])") ==
+          "/dimensions: makes 1000000000 hosts; expected at most 1000001");
+    CHECK(torus(R"("dimensions": [4, -2])") == "/dimensions/1: is -2; expected a whole number of at least 1");
+    CHECK(torus(R"("count": 8)") == "\"dimensions\" is missing; expected a number a dimension");
+    CHECK(torus(R"("dimensions": [4], "down": [4])").starts_with("/down: unknown key"));
+
+    const auto full = [](const std::string& links) {
+        return error_of(R"({"kind": "full", "hosts": [{"name": "node", "count": 3}], "links": )" + links + "}");
+    };
+    CHECK(full(R"([{"between": ["node0", "nod1"]}])") ==
+          "/links/0/between/1: there is no host \"nod1\"; did you mean \"node1\"?");
+    CHECK(full(R"([{"between": ["node0", "x"]}])") ==
+          "/links/0/between/1: there is no host \"x\"; there are node0, node1 and node2");
+    CHECK(full(R"([{"between": ["node0", "node0"]}])") == "/links/0/between: names one host twice; expected two hosts");
+    CHECK(full(R"([{"between": ["node0", "node1"]}, {"between": ["node1", "node0"]}])") ==
+          "/links/1/between: a second link between these hosts");
+    CHECK(full(R"([{"between": ["node0"]}])").starts_with("/links/0/between: expected the names of two hosts"));
+    CHECK(full(R"([{"between": ["node0", "node1"], "latency": -1}])") ==
+          "/links/0/latency: is -1; expected zero or more");
+    CHECK(full("{}") == "/links: expected an array of links");
+    CHECK(error_of(R"({"kind": "full", "count": 3000})") == "/count: makes 4498500 links; expected at most 500000");
+}
+
+TEST_CASE("what JSON itself allows and a platform does not") {
+    CHECK(error_of(R"({"kind": "star", "count": 2, "count": 3})") == "duplicate key \"count\"");
+    CHECK(error_of(std::string(2000, '[') + std::string(2000, ']')) == "nested deeper than 16 levels");
+    CHECK(error_of(R"({"kind": "star", "count": 2, "bandwidth": 1e999})").find("1e999") != std::string::npos);
+    CHECK(error_of(R"({"kind": "star", "count": 2, "bandwidth": "1e308Tbps"})")
+              .starts_with("/bandwidth: \"1e308Tbps\": not a finite number"));
+    CHECK(error_of(R"({"kind": "star", "count": 2000000000})") ==
+          "/count: makes 2000000000 hosts; expected at most 1000001");
+    CHECK(error_of("") != "");
+    CHECK(error_of("\x1f\x8b").starts_with("is compressed by gzip"));
+    CHECK(error_of("\xef\xbb\xbf{}").starts_with("starts with a byte order mark"));
+    CHECK(error_of("{\"kind\": \"star\", \"count\": 1, \"a\\nb\": 1}").find('\n') == std::string::npos);
+    CHECK(error_of(R"({"kind": "star", "count": )" + std::string(10000, '9') + "}").size() < 320);
 }

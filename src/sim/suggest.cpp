@@ -1,9 +1,9 @@
-#include "cli/suggest.hpp"
+#include "sim/suggest.hpp"
 
 #include <algorithm>
 #include <cctype>
 
-namespace rubato::cli {
+namespace rubato::sim {
 namespace {
 
 double difference(char a, char b) {
@@ -56,4 +56,4 @@ std::string one_of(const std::vector<std::string>& words, std::string_view last)
     return text;
 }
 
-}  // namespace rubato::cli
+}  // namespace rubato::sim

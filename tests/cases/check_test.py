@@ -1,0 +1,125 @@
+"""rubato check: what it says of every kind of platform, and figures that are hardly meant.
+
+Usage: check_test.py RUBATO.
+"""
+
+import json
+from pathlib import Path
+
+from case import Case, main
+
+ROOT = Path(__file__).resolve().parents[2]
+KINDS = {
+    "star": {"kind": "star", "count": 5, "bandwidth": "10Gbps", "latency": "5us"},
+    "full": {"kind": "full", "count": 5, "bandwidth": "10Gbps", "latency": "10us"},
+    "fat-tree": {"kind": "fat-tree", "down": [5], "up": [1], "bandwidth": "10Gbps", "latency": "5us"},
+    "torus": {"kind": "torus", "dimensions": [5], "bandwidth": "10Gbps", "latency": "10us"},
+}
+
+
+def scenario(**more: object) -> dict:
+    """Nothing odd about it."""
+    return {"cost": {"push_bytes": "1MB", "flops_per_sample": 1e8}, "data": {"samples": 10000},
+            "workers": {"count": 4, "batch_size": 32}, "protocol": {"name": "async"}, **more}
+
+
+def star(**figures: object) -> dict:
+    return {"cluster": {"network": {"star": figures}}}
+
+
+class Check(Case):
+    """Each oddity is one warning, and what is not odd has none."""
+
+    def check(self, more: dict) -> tuple[str, list[str]]:
+        done = self.call("check", self.write(scenario(**more)))
+        self.assertEqual(done.returncode, 0, done.stderr)
+        lines = done.stderr.splitlines()
+        for line in lines:
+            self.assertRegex(line, r"^rubato: (warning|note): ")
+        return done.stdout, [line.removeprefix("rubato: warning: ") for line in lines if "warning: " in line]
+
+    def assert_odd(self, more: dict, *pieces: str) -> None:
+        _, warnings = self.check(more)
+        self.assertEqual(len(warnings), 1, warnings)
+        for piece in pieces:
+            self.assertIn(piece, warnings[0])
+
+    def test_every_kind_of_platform_is_explained(self) -> None:
+        for name, platform in KINDS.items():
+            with self.subTest(name):
+                path = self.work / "platform.json"
+                path.write_text(json.dumps(platform))
+                text, warnings = self.check({"cluster": {"platform": str(path)}})
+                self.assertEqual(warnings, [])
+                self.assertRegex(text, r"(?m)^server +on host-0$")
+                self.assertIn("workers 0-3 on host-1 to host-4 (1 a host), device default: 3.2 s a gradient", text)
+                # On a ring of five, hosts 1 and 4 are one link away and hosts 2 and 3 two.
+                far = "worker 0 to server: " if name == "torus" else "workers 0-3 to server: "
+                self.assertIn(far + "1.25 GB/s (10 Gbps), 10 us; alone a gradient takes 810 us, weights back 810", text)
+                if name == "torus":
+                    self.assertIn("workers 1-2 to server: 1.25 GB/s (10 Gbps), 20 us; alone a gradient takes 820", text)
+                self.assertRegex(text, r"estimate +at most 313 gradients and 313 updates \(by epochs\), 939 messages")
+                self.assertRegex(text, r"at least .* s of virtual time; roughly .* to simulate here; about .* on disk")
+
+    def test_what_ships_is_not_odd(self) -> None:
+        for path in sorted(ROOT.glob("scenarios/**/*.json")):
+            with self.subTest(path.name):
+                done = self.call("check", path)
+                self.assertEqual((done.returncode, done.stderr), (0, ""))
+
+    def test_the_estimate_is_a_lower_bound(self) -> None:
+        """In a torus the server has several links: no one of them carries all pushes."""
+        for name in ("torus", "fat-tree", "five-sites", "two-racks", "mixed-star", "quadratic"):
+            with self.subTest(name):
+                path = ROOT / "scenarios" / f"{name}.json"
+                said = self.call("check", path).stdout
+                bound = float(said.split("at least ")[1].split(" s of virtual time")[0])
+                done = self.call("run", path, "--quiet", "--json", "--out", name)
+                # The noise of few gradients may beat its mean a little.
+                self.assertLessEqual(0.97 * bound, json.loads(done.stdout)["time_s"])
+
+    def test_figures_of_the_network(self) -> None:
+        self.assert_odd(star(latency=20), "latency of 40 s", 'a number without unit is seconds; "40us"')
+        self.assert_odd(star(bandwidth=10000), "10 kB/s (80 kbps): below 1 Mbps", "a number without unit is bytes/s")
+        self.assert_odd(star(bandwidth="200Tbps"), "25 TB/s (200 Tbps): above 100 Tbps", "Gbps is bits and GBps bytes")
+        self.assertEqual(self.check(star(bandwidth="1Mbps", latency="400ms"))[1], [])
+        self.assertEqual(self.check(star(bandwidth="100Tbps"))[1], [])
+
+    def test_figures_of_computing(self) -> None:
+        _, warnings = self.check(star(host_speed=100))
+        self.assertEqual(len(warnings), 2)
+        self.assertIn('host "host-1" computes 100 flop/s: a prefix such as M or G may be missing', warnings[0])
+        self.assertIn("1e+08 flops a sample on a host of 100 flop/s", warnings[1])
+        seconds = {"cluster": {"devices": {"default": {"seconds": {"32": 5000}}}}}
+        self.assert_odd(seconds, 'device "default" takes 5000 s for a gradient of 32 samples', "milliseconds meant?")
+        seconds = {"cluster": {"devices": {"default": {"seconds": {"8": 0.9, "32": 0.09}}}}}
+        self.assert_odd(seconds, "8 samples take 900 ms but 32 take only 90 ms")
+        self.assert_odd({"cluster": {"noise": {"lognormal_cv": 10}}}, "it is a ratio, and 0.1 is 10 %")
+        self.assert_odd({"cluster": {"server": {"push_s": 200}}}, "cluster.server.push_s is 200 s")
+
+    def test_figures_of_learning(self) -> None:
+        model = {"model": {"name": "quadratic", "dimension": 5}}
+        self.assertEqual(self.check(model)[1], [])
+        self.assert_odd({**model, "optimizer": {"learning_rate": 101}}, "learning_rate is 101")
+        self.assert_odd({**model, "optimizer": {"learning_rate": 0}}, "nothing is learned")
+        large = {"workers": {"count": 4, "batch_size": 20000}}
+        self.assert_odd(large, "workers.batch_size is 20000, more than the 10,000")
+        self.assert_odd({**model, "evaluate": {"every_epochs": 5}, "stop": {"epochs": 2}}, "beyond the end of the run")
+
+    def test_sizes(self) -> None:
+        self.assert_odd({"cost": {"push_bytes": "1PB", "flops_per_sample": 1e8}, "stop": {"gradients": 1}},
+                        "a message of 1 PB is larger than this machine's memory", "sizes without unit are bytes")
+        self.assert_odd({"stop": {"gradients": 10**11}, "trace": {"gradients": False, "updates": False}},
+                        "the simulation would take roughly", "d: 100,000,000,000 gradients")
+        _, warnings = self.check({"stop": {"gradients": 10**14}})
+        self.assertEqual(len(warnings), 2)
+        self.assertRegex(warnings[1], r"the run would write about 15 PB, and .* are free")
+
+    def test_virtual_time_that_nothing_can_hold_is_refused_before_anything_is_printed(self) -> None:
+        done = self.call("check", self.write(scenario(**{**star(bandwidth=1e-9)})))
+        self.assertEqual((done.returncode, done.stdout), (2, ""))
+        self.assertIn("virtual time would pass 285 years", done.stderr)
+
+
+if __name__ == "__main__":
+    main()

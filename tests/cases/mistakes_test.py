@@ -1,0 +1,95 @@
+"""Mistyped and misplaced keys: refused before any work, with the place and a suggestion.
+
+Usage: mistakes_test.py RUBATO.
+"""
+
+import json
+
+from case import Case, main
+
+GOOD = """{
+  "name": "mistakes",
+  "cost": {"push_bytes": "1kB", "flops_per_sample": 1e6},
+  "data": {"samples": 100},
+  "workers": {"count": 8, "batch_size": 10},
+  "protocol": {"name": "async"},
+  "optimizer": {"learning_rate": 0.1},
+  "stop": {"epochs": 1}
+}
+"""
+# What is replaced, by what, the line that the message names, and the message.
+MISTAKES = (
+    ('"learning_rate"', '"learing_rate"', 7, 'optimizer.learing_rate: unknown key; did you mean "learning_rate"?'),
+    ('"data": {', '"learning_rate": 0.1, "data": {', 4,
+     "learning_rate: unknown key; it belongs at optimizer.learning_rate"),
+    ('"learning_rate": 0.1', '"batch_size": 10', 7,
+     "optimizer.batch_size: unknown key; it belongs at workers.batch_size"),
+    ('"batch_size": 10', '"batch_size": 10, "count": 4', 5, 'duplicate key "count", already on line 5'),
+    ('"stop"', '"data": {"samples": 5},\n  "stop"', 8, 'duplicate key "data", already on line 4'),
+    ('"count": 8', '"count": "8"', 5,
+     'workers.count: expected an integer from 1 to 1000000, found the string "8"; write 8 without quotes'),
+    ('{"epochs": 1}', '{"epochs": 1},', 9, "trailing comma before '}'"),
+    ('"batch_size": 10}', '"batch_size": 10,}', 5, "trailing comma before '}'"),
+    ('"async"', '"asnyc"', 6, 'protocol.name: expected one of '),
+    ("0.1", "NaN", 7, '"NaN" is not a JSON value'),
+    ('"name": "mistakes"', "// a comment", 2, 'JSON has no comments; use the key "comment"'),
+)
+
+
+class Mistakes(Case):
+    """Case 26, for scenario files and --set."""
+
+    def refused_text(self, text: str, *arguments: str) -> str:
+        (self.work / "s.json").write_text(text)
+        for command in ("check", "run"):
+            done = self.call(command, "s.json", *arguments)
+            self.assertEqual((done.returncode, done.stdout), (2, ""), done)
+            self.assertRegex(done.stderr, r"\Arubato: [^\n]+\n\Z")
+            self.assertEqual([path.name for path in self.work.iterdir()], ["s.json"])
+        return done.stderr.strip().removeprefix("rubato: ")
+
+    def test_the_good_one_is_good(self) -> None:
+        (self.work / "s.json").write_text(GOOD)
+        self.assertEqual(self.call("run", "s.json", "--quiet").returncode, 0)
+
+    def test_mistakes(self) -> None:
+        for old, new, line, message in MISTAKES:
+            with self.subTest(new):
+                self.assertEqual(GOOD.count(old), 1)
+                said = self.refused_text(GOOD.replace(old, new))
+                self.assertTrue(said.startswith(f"s.json:{line}: {message}"), said)
+
+    def test_truncated_anywhere(self) -> None:
+        for length in range(0, len(GOOD) - 2, 23):
+            said = self.refused_text(GOOD[:length])
+            self.assertRegex(said, r"\As\.json:\d+: ")
+
+    def test_on_the_command_line(self) -> None:
+        said = self.refused_text(GOOD, "--set", "optimizer.learing_rate=1")
+        self.assertIn('optimizer.learing_rate: unknown key; did you mean "learning_rate"?', said)
+        self.assertIn("--set workers.count=\"8\"", self.refused_text(GOOD, "--set", 'workers.count="8"'))
+        self.assertIn("it belongs at protocol.n", self.refused_text(GOOD, "--set", "n=4"))
+        self.assertIn("expected KEY=VALUE", self.refused_text(GOOD, "--set", "protocol.name"))
+
+    def test_in_a_file_that_is_extended(self) -> None:
+        base = self.work / "below"
+        base.mkdir()
+        (base / "base.json").write_text(GOOD.replace('"learning_rate"', '"learing_rate"'))
+        done = self.call("run", self.write({"extends": "below/base.json"}))
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("below/base.json:7: optimizer.learing_rate: unknown key", done.stderr)
+
+    def test_in_a_platform_file(self) -> None:
+        platform = self.work / "p.json"
+        for text, message in (('{"kind": "star", "count": 3, "bandwith": 1}', '/bandwith: unknown key; did you mean'),
+                              ('{"kind": "star", "count": "3"}', '/count: is "3"; expected a whole number'),
+                              ('{"kind": "star", "count": 3, "count": 4}', 'duplicate key "count"'),
+                              ('{"kind": "star", "count": 3,}', "parse error at line 1"),
+                              ('{"kind": "star", "count": 3', "parse error at line 1")):
+            platform.write_text(text)
+            said = self.refused({**json.loads(GOOD), "cluster": {"platform": str(platform)}})
+            self.assertTrue(said.startswith(f"{platform}: {message}"), said)
+
+
+if __name__ == "__main__":
+    main()

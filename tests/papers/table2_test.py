@@ -1,0 +1,80 @@
+"""Training times of Table 2 of Gupta et al. 2015, predicted by the scenario that ships.
+
+Usage: table2_test.py RUBATO REPOSITORY
+"""
+
+import json
+import re
+import sys
+import unittest
+from pathlib import Path
+
+PROGRAM = ""
+ROOT = Path()
+
+
+class Table2(unittest.TestCase):
+    """Published rows are read from analysis/data, and are targets of what runs predict."""
+
+    @classmethod
+    def setUpClass(cls) -> None:
+        import calibrate_paper  # pylint: disable=import-outside-toplevel
+
+        cls.script = calibrate_paper
+        cls.published = json.loads((ROOT / "analysis/data/rudra.json").read_text())
+        cls.simulator = calibrate_paper.Simulator(PROGRAM, cls.published)
+        cls.ratios = calibrate_paper.ratios(cls.simulator)
+
+    def seconds(self, protocol: str, n: int, batch_size: int, workers: int) -> float:
+        row = {"protocol": protocol, "batch_size": batch_size, "workers": workers, **({"n": n} if n else {})}
+        return self.simulator.row(row, {})
+
+    def published_seconds(self, n: int, batch_size: int) -> float:
+        (row,) = [row for row in self.published["rows"]
+                  if row.get("n") == n and row["batch_size"] == batch_size and row["workers"] == 30]
+        return row["time_s"]
+
+    def test_published_rows(self) -> None:
+        rows = self.published["rows"]
+        predicted = self.simulator.rows(rows)
+        self.assertLessEqual(self.script.mean_error(rows, predicted), 0.08)
+        for row, seconds in zip(rows, predicted):
+            self.assertLess(abs(seconds / row["time_s"] - 1), 0.2, self.script.label(row))
+
+    def test_many_updates_cost_the_server_time(self) -> None:
+        published = self.published_seconds(30, 4) / self.published_seconds(1, 4)
+        self.assertLess(abs(self.ratios["30-softsync / 1-softsync, batch size 4"] / published - 1), 0.15)
+        self.assertLess(self.ratios["the same without costs of the server"], 1.1)
+
+    def test_order_of_protocols(self) -> None:
+        # Small batches: 1-softsync before lambda-softsync before hardsync; large ones: both softsyncs about equal.
+        for batch_size in (4, 128):
+            one, many = self.seconds("n-softsync", 1, batch_size, 30), self.seconds("n-softsync", 30, batch_size, 30)
+            hard = self.seconds("hardsync", 0, batch_size, 30)
+            self.assertLess(max(one, many), hard)
+            if batch_size == 4:
+                self.assertLess(1.1 * one, many)
+            else:
+                self.assertLess(abs(many / one - 1), 0.05)
+
+    def test_more_learners_are_faster(self) -> None:
+        for protocol, n in (("hardsync", 0), ("n-softsync", 1)):
+            times = [self.seconds(protocol, n, 32, workers) for workers in (1, 2, 4, 10, 18, 30)]
+            self.assertEqual(times, sorted(times, reverse=True))
+
+    def test_the_scenario_lists_what_is_fitted(self) -> None:
+        self.assertLessEqual(len(self.script.PARAMETERS), 8)
+        scenario = (ROOT / "scenarios/papers/rudra-table2.json").read_text()
+        page = (ROOT / "docs/calibration.md").read_text()
+        for name, (keys, _) in self.script.PARAMETERS.items():
+            values = {self.script.get(json.loads(scenario), key) for key in keys}
+            self.assertEqual(len(values), 1, f"{keys} are one parameter")
+            self.assertIn(f"| `{name}` | {values.pop():g} |", page)
+            for key in keys:
+                self.assertRegex(re.search(r"Fitted by [^\"]*", scenario).group(), key.rsplit(".", 1)[-1])
+
+
+if __name__ == "__main__":
+    PROGRAM, ROOT = sys.argv.pop(1), Path(sys.argv.pop(1))
+    sys.path.insert(0, str(ROOT / "analysis"))
+    unittest.main()

@@ -90,13 +90,23 @@ void Run::on_alarm() {
 void Run::on_transfer(std::int64_t token, bool ok) {
     try {
         const auto id = static_cast<FlowId>(token);
-        if (!ok) throw PlatformError("a transfer failed: a host or link of its route is off");
+        if (!ok) throw PlatformError(failure(id));
         deliver(id, std::max(now_, network_.now()));
         arm();
     } catch (...) {
         error_ = std::current_exception();
         network_.stop();
     }
+}
+
+std::string Run::failure(FlowId id) {
+    const Flow& flow = transport_[id];
+    const auto end = [&](RoleId role) {
+        const auto host = static_cast<std::size_t>(placement_.host_of_role[static_cast<std::size_t>(role)]);
+        return role_name(role) + " on host \"" + network_.hosts()[host].name + "\"";
+    };
+    return "at " + std::to_string(static_cast<double>(network_.now()) / 1e9) + " s a transfer from " + end(flow.from) +
+           " to " + end(flow.to) + " failed: a host or link of its route is off";
 }
 
 void Run::deliver(FlowId id, Time now) {
@@ -107,7 +117,7 @@ void Run::deliver(FlowId id, Time now) {
     span(flow.from, flow.channel == Channel::gradient ? "push" : "pull", flow.started_ns, now, flow.to, flow.bytes);
     if (flow.to == 0) server_.bytes_in += static_cast<std::int64_t>(flow.bytes);
     const DueId due = queue_.push(now, flow.to, flow.from, static_cast<int>(flow.channel));
-    queue_[due].event.emplace<Delivered>(flow.from, flow.channel, flow.message, payload, flow.sent_ns, flow.started_ns);
+    queue_[due].event = Delivered{flow.from, flow.channel, flow.message, payload, flow.sent_ns, flow.started_ns};
     complete(flow.from, now, Taken{flow.id, flow.started_ns});
     transport_.arrived(id, now);
     transport_.free(id);

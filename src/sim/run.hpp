@@ -44,6 +44,7 @@ private:
     void start_roles();
     void process(DueId id, Time now);
     void deliver(FlowId id, Time now);
+    std::string failure(FlowId id);
     void hand(RoleId role, Time now, const Event& event);
     void execute(RoleId role, Time now);
     void arm();

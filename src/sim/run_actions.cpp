@@ -42,8 +42,8 @@ void Run::send_control(RoleId role, Time now, const Send& action) {
             network_.control_delay(placement_.host_of_role[static_cast<std::size_t>(role)],
                                    placement_.host_of_role[static_cast<std::size_t>(action.to)], control_bytes);
     const Time at = channel.free_ns = std::max(channel.free_ns, now + channel.delay_ns);
-    queue_[queue_.push(at, action.to, role, static_cast<int>(action.channel))].event.emplace<Delivered>(
-        role, action.channel, action.message, Slice{}, now, now);
+    queue_[queue_.push(at, action.to, role, static_cast<int>(action.channel))].event =
+        Delivered{role, action.channel, action.message, {}, now, now};
     complete(role, at, Taken{action.id, now});
     ++report_.control_messages;
     report_.bytes += static_cast<std::int64_t>(control_bytes);

@@ -14,7 +14,7 @@ namespace {
 namespace fs = std::filesystem;
 
 /// Where modules may lie, in the order of search: RUBATO_MODULES, beside the executable, in the folders above it (a
-/// build tree), in the installed places.
+/// build tree), and where it is installed beside the program's folder, wherever that was moved to.
 std::vector<fs::path> module_folders() {
     std::vector<fs::path> folders;
     if (const char* given = std::getenv("RUBATO_MODULES"); given && *given) folders.emplace_back(given);
@@ -23,9 +23,8 @@ std::vector<fs::path> module_folders() {
     if (!error) {
         const fs::path beside = program.parent_path();
         const fs::path above = beside.parent_path();
-        folders.insert(folders.end(), {beside, above, above.parent_path(), above / "lib" / "rubato"});
+        folders.insert(folders.end(), {beside, above, above.parent_path(), above / RUBATO_MODULE_LIBDIR});
     }
-    folders.emplace_back(RUBATO_MODULE_DIR);
     return folders;
 }
 

@@ -254,4 +254,13 @@ std::optional<Node> try_parse_json(const std::string& text, const Where& where) 
     }
 }
 
+bool is_utf8(const std::string& text) {
+    try {
+        static_cast<void>(Json(text).dump());
+        return true;
+    } catch (const Json::type_error&) {
+        return false;
+    }
+}
+
 }  // namespace rubato::cli

@@ -17,6 +17,9 @@ std::string read_file(const std::string& path);
 /// parse_json of a file; every node gets `rank`.
 Node read_json(const std::string& path, int rank = 0);
 
+/// Whether all of the text is valid UTF-8, as JSON must be.
+bool is_utf8(const std::string& text);
+
 /// The value where the text is JSON, nothing otherwise.
 std::optional<Node> try_parse_json(const std::string& text, const Where& where);
 

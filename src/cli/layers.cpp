@@ -85,6 +85,7 @@ std::vector<std::string> split_path(std::string path) {
 
 void apply_set(Node& root, const std::string& assignment) {
     const Where where{std::make_shared<const std::string>("--set " + assignment), 0, set_rank};
+    if (!is_utf8(assignment)) throw InputError(where, "", "a string holds a byte that is not UTF-8");
     const auto equals = assignment.find('=');
     if (equals == std::string::npos || equals == 0)
         throw InputError(where, "", "expected KEY=VALUE, such as protocol.n=4");

@@ -29,6 +29,10 @@ void complete_sizes(Loaded& loaded) {
     loaded.parameters = size.parameters;
     const Node& data = loaded.tree.at("data");
     if (size.samples < 1) throw InputError(data.where, "data", "no training samples are left to train on");
+    const Node& stop = loaded.tree.at("stop");
+    if (const Node* epochs = stop.find("epochs"); epochs && epochs->number * static_cast<double>(size.samples) < 0.5)
+        throw InputError(epochs->where, "stop.epochs",
+                         "asks for not one of the " + std::to_string(size.samples) + " training samples of an epoch");
     CostSpec& cost = scenario.cost;
     // float32 weights and gradients.
     const Node* given = loaded.tree.find("cost");

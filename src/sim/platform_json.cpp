@@ -241,6 +241,9 @@ TorusShape read_torus(const json& root, const Place& top) {
     torus.link = read_link(root, top, {});
     torus.dimensions = wholes<unsigned long>(root, "dimensions", top, "a dimension");
     check_hosts(product_of(torus.dimensions), top / "dimensions");
+    // One node in a direction has no neighbour there; of two such directions SimGrid would make the same links twice.
+    std::erase(torus.dimensions, 1ul);
+    if (torus.dimensions.empty()) torus.dimensions.push_back(1);
     check_links(product_of(torus.dimensions) * static_cast<double>(torus.dimensions.size()), top / "dimensions");
     return torus;
 }

@@ -102,6 +102,21 @@ class ProgramTest(unittest.TestCase):
         for word in ("hardsync", "inverse-n", "star", "quadratic", "fashion-mnist", "local", "resnet50"):
             self.assertIn(word, everything)
 
+    def test_less_than_a_sample_is_refused(self) -> None:
+        for backend in ("sim", "local"):
+            text = self.refused("run", "timing.json" if backend == "sim" else "learning.json", "--backend", backend,
+                                "--set", "stop={\"epochs\": 1e-9}")
+            self.assertIn("stop.epochs: asks for not one of the", text)
+
+    def test_bytes_that_are_not_text(self) -> None:
+        for assignment in (b"name=\xff", b"comment=\xff", b"\xff=1"):
+            done = subprocess.run([PROGRAM, "run", "timing.json", "--set", assignment], cwd=self.scratch.name,
+                                  capture_output=True, check=False, timeout=60)
+            self.assertEqual(done.returncode, 2)
+            self.assertIn(b"not UTF-8", done.stderr)
+            self.assertEqual(done.stderr.count(b"\n"), 1)
+        self.assertNotIn("runs", os.listdir(self.scratch.name))
+
     def test_a_full_disk_behind_stdout(self) -> None:
         with open("/dev/full", "wb") as full:
             answer = subprocess.run([PROGRAM, "list"], stdout=full, stderr=subprocess.PIPE, check=False, timeout=60)

@@ -115,6 +115,12 @@ TEST_CASE("a torus and a full graph") {
     const auto torus = sim::parse_platform_json(
         R"({"kind": "torus", "dimensions": [4, 3, 2], "count": 24, "bandwidth": 1e9, "latency": "1us"})", "p.json");
     CHECK(torus.hosts.size() == 24);
+    // A direction with one node is none.
+    const auto flat = sim::parse_platform_json(R"({"kind": "torus", "dimensions": [1, 3, 1, 1]})", "p.json");
+    CHECK(flat.hosts.size() == 3);
+    CHECK(std::get<sim::TorusShape>(flat.shape).dimensions == std::vector<unsigned long>{3});
+    const auto point = sim::parse_platform_json(R"({"kind": "torus", "dimensions": [1, 1]})", "p.json");
+    CHECK(std::get<sim::TorusShape>(point.shape).dimensions == std::vector<unsigned long>{1});
     CHECK(std::get<sim::TorusShape>(torus.shape) == sim::TorusShape{{1e9, 1e-6}, {4, 3, 2}});
     const auto full = sim::parse_platform_json(
         R"({"kind": "full", "hosts": [{"name": "n", "count": 3}, {"name": "far"}], "latency": "1ms",

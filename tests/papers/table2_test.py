@@ -5,8 +5,11 @@ Usage: table2_test.py RUBATO REPOSITORY
 
 import json
 import re
+import subprocess
 import sys
+import tempfile
 import unittest
+from unittest import mock
 from pathlib import Path
 
 PROGRAM = ""
@@ -61,6 +64,36 @@ class Table2(unittest.TestCase):
         for protocol, n in (("hardsync", 0), ("n-softsync", 1)):
             times = [self.seconds(protocol, n, 32, workers) for workers in (1, 2, 4, 10, 18, 30)]
             self.assertEqual(times, sorted(times, reverse=True))
+
+    def test_wrong_input_is_one_line(self) -> None:
+        done = subprocess.run([sys.executable, ROOT / "analysis/calibrate_paper.py", "--rubato", "/no/such/program"],
+                              capture_output=True, text=True, check=False)
+        self.assertEqual((done.returncode, done.stderr.count("\n")), (2, 1), done.stderr)
+        row = {"protocol": "n-softsync", "batch_size": 4, "workers": 30, "time_s": 1}
+        with tempfile.TemporaryDirectory(prefix="rubato-") as name:
+            path = Path(name) / "rows.json"
+            for text in ("", "[]", "{}", '{"rows": []}', json.dumps({"rows": [row]}),
+                         json.dumps({"rows": [{**row, "n": 1, "time_s": 0}]}), '{"rows": [{"protocol": "hardsync"}]}'):
+                path.write_text(text)
+                with mock.patch.object(self.script, "ROWS", path):
+                    self.assertRaisesRegex(self.script.Wrong, "^[^\n]+$", self.script.read_published)
+        with self.assertRaisesRegex(self.script.Wrong, "^[^\n]*batch_size[^\n]*$"):
+            self.seconds("n-softsync", 1, -4, 30)
+
+    def test_least_squares_finds_a_power_law(self) -> None:
+        import least_squares  # pylint: disable=import-outside-toplevel
+
+        def predict(rows, values):
+            return [values["c"] * x ** values["p"] for x in rows]
+
+        rows, truth = [1, 2, 4, 8, 16], {"c": 3.0, "p": 0.8}
+        measured = predict(rows, truth)
+        measured[2] *= 1.5
+        problem = least_squares.LeastSquares(predict, rows, measured, {"c": 1.0, "p": 0.5}, {})
+        point, _ = problem.fit(rounds=20)
+        self.assertGreater(problem.values(point)["c"], 3.1)
+        for name, value in problem.values(problem.without(2, rounds=20)).items():
+            self.assertAlmostEqual(value, truth[name], delta=0.01 * truth[name])
 
     def test_the_scenario_lists_what_is_fitted(self) -> None:
         self.assertLessEqual(len(self.script.PARAMETERS), 8)

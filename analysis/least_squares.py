@@ -34,9 +34,14 @@ class LeastSquares:
                    for step in 0.1 * np.eye(len(point))]
         return np.array(columns).T
 
-    def fit(self, rounds=6):
-        """Returns the best point and its residuals."""
-        point, best = self.origin, self.residuals(self.origin)
+    def fit(self, starts=(), rounds=8):
+        """Returns the best point and its residuals, over all starts: from a single one a fit may get stuck where the
+        grain of a discrete simulation hides the way down, and a row left out then looks better than it is."""
+        ends = [self.descend(start, rounds) for start in (self.origin, *starts)]
+        return min(ends, key=lambda end: end[1] @ end[1])
+
+    def descend(self, point, rounds):
+        best = self.residuals(point)
         for _ in range(rounds):
             point, best, better = self.improve(point, best, self.slopes(point))
             if not better:
@@ -44,17 +49,19 @@ class LeastSquares:
         return point, best
 
     def improve(self, point, best, slopes):
-        """One step, shorter where the whole of it overshoots; and whether it was worth another one."""
-        step = np.clip(np.linalg.lstsq(slopes, -best, rcond=None)[0], -0.5, 0.5)
-        for shorter in (1, 0.5, 0.25, 0.125):
-            trial = self.residuals(point + shorter * step)
+        """One step, the more damped the less the slopes hold; and whether it was worth another one."""
+        normal = slopes.T @ slopes
+        for damping in (0, 0.01, 0.1, 1, 10):
+            damped = normal + damping * np.diag(np.diag(normal))
+            step = np.clip(np.linalg.lstsq(damped, -slopes.T @ best, rcond=None)[0], -0.5, 0.5)
+            trial = self.residuals(point + step)
             if trial @ trial < best @ best:
-                return point + shorter * step, trial, best @ best - trial @ trial > 1e-5
+                return point + step, trial, best @ best - trial @ trial > 1e-5
         return point, best, False
 
-    def without(self, index, rounds=6):
-        """The best point of the other rows alone, from the very start: the full fit has seen the row."""
+    def without(self, index, full, rounds=8):
+        """The best point of the other rows alone, from the start and from the full fit's point."""
         rest = copy.copy(self)
         rest.rows = [row for i, row in enumerate(self.rows) if i != index]
         rest.measured = np.delete(self.measured, index)
-        return rest.fit(rounds)[0]
+        return rest.fit([full], rounds)[0]

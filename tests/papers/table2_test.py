@@ -92,7 +92,7 @@ class Table2(unittest.TestCase):
         problem = least_squares.LeastSquares(predict, rows, measured, {"c": 1.0, "p": 0.5}, {})
         point, _ = problem.fit(rounds=20)
         self.assertGreater(problem.values(point)["c"], 3.1)
-        for name, value in problem.values(problem.without(2, rounds=20)).items():
+        for name, value in problem.values(problem.without(2, point, rounds=20)).items():
             self.assertAlmostEqual(value, truth[name], delta=0.01 * truth[name])
 
     def test_the_scenario_lists_what_is_fitted(self) -> None:

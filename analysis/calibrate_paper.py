@@ -253,8 +253,8 @@ def write_page(values, rows, predicted, left_out, told):
 
 def arguments():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    others = [np.log([{**START, "message_s": cost, "update_s": cost}[name] for name in START])
-              for cost in (1e-4, 1e-3)]
+    parser.add_argument("--fit", action="store_true",
+                        help="fit anew and write scenario, page and figure (a quarter of an hour)")
     parser.add_argument("--rubato", default=ROOT / "build/rubato", help="the program (default: build/rubato)")
     return parser.parse_args()
 

@@ -65,6 +65,15 @@ class Table2(unittest.TestCase):
             times = [self.seconds(protocol, n, 32, workers) for workers in (1, 2, 4, 10, 18, 30)]
             self.assertEqual(times, sorted(times, reverse=True))
 
+    def test_the_script_compares(self) -> None:
+        done = subprocess.run([sys.executable, ROOT / "analysis/calibrate_paper.py", "--rubato", PROGRAM],
+                              capture_output=True, text=True, check=False)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        page = (ROOT / "docs/calibration.md").read_text()
+        for row in self.published["rows"]:
+            (line,) = [line for line in done.stdout.splitlines() if self.script.label(row) in line]
+            self.assertIn(line, page)  # the page is that of the scenario as it is
+
     def test_wrong_input_is_one_line(self) -> None:
         done = subprocess.run([sys.executable, ROOT / "analysis/calibrate_paper.py", "--rubato", "/no/such/program"],
                               capture_output=True, text=True, check=False)

@@ -70,19 +70,6 @@ Node set_value(const std::string& text, const Where& where) {
     return value;
 }
 
-/// "a.b[2].c" or "a.b.2.c" to its parts.
-std::vector<std::string> split_path(std::string path) {
-    std::erase(path, ']');
-    std::replace(path.begin(), path.end(), '[', '.');
-    std::vector<std::string> parts;
-    for (std::size_t begin = 0; begin <= path.size();) {
-        const auto dot = std::min(path.find('.', begin), path.size());
-        parts.push_back(path.substr(begin, dot - begin));
-        begin = dot + 1;
-    }
-    return parts;
-}
-
 void apply_set(Node& root, const std::string& assignment) {
     const Where where{std::make_shared<const std::string>("--set " + assignment), 0, set_rank};
     if (!is_utf8(assignment)) throw InputError(where, "", "a string holds a byte that is not UTF-8");

@@ -1,5 +1,6 @@
 #include "cli/node.hpp"
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <cstdio>
@@ -217,6 +218,18 @@ bool same_value(const Node& a, const Node& b) {
         if (!other || !same_value(member.value, *other)) return false;
     }
     return true;
+}
+
+std::vector<std::string> split_path(std::string path) {
+    std::erase(path, ']');
+    std::replace(path.begin(), path.end(), '[', '.');
+    std::vector<std::string> parts;
+    for (std::size_t begin = 0; begin <= path.size();) {
+        const auto dot = std::min(path.find('.', begin), path.size());
+        parts.push_back(path.substr(begin, dot - begin));
+        begin = dot + 1;
+    }
+    return parts;
 }
 
 }  // namespace rubato::cli

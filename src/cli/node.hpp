@@ -63,4 +63,7 @@ std::string to_json(const Node& node, bool comments = true);
 /// The same value, wherever it was written.
 bool same_value(const Node& a, const Node& b);
 
+/// The path of a key, "a.b[2].c" or "a.b.2.c", to its parts.
+std::vector<std::string> split_path(std::string path);
+
 }  // namespace rubato::cli

@@ -44,16 +44,9 @@ void collect(const Node& schema, const Place& place, std::vector<SchemaKey>& key
 }
 
 /// Parts of a path without those that point into an array.
-std::vector<std::string> parts_of(std::string path) {
-    std::erase(path, ']');
-    std::replace(path.begin(), path.end(), '[', '.');
-    std::vector<std::string> parts;
-    for (std::size_t begin = 0; begin <= path.size();) {
-        const auto dot = std::min(path.find('.', begin), path.size());
-        const std::string part = path.substr(begin, dot - begin);
-        if (part.find_first_not_of("0123456789") != std::string::npos) parts.push_back(part);
-        begin = dot + 1;
-    }
+std::vector<std::string> parts_of(const std::string& path) {
+    auto parts = split_path(path);
+    std::erase_if(parts, [](const auto& part) { return part.find_first_not_of("0123456789") == std::string::npos; });
     return parts;
 }
 

@@ -81,7 +81,10 @@ double quantity(const json& object, const char* key, const Place& place, Quantit
 }
 
 int whole(const json& value, const Place& place) {
-    if (!value.is_number_integer() || value < 1 || value > std::numeric_limits<int>::max())
+    constexpr int most = std::numeric_limits<int>::max();
+    if (value.is_number_integer() && value > most)
+        place.fail("is " + found_text(value) + "; expected at most " + std::to_string(most));
+    if (!value.is_number_integer() || value < 1)
         place.fail("is " + found_text(value) + "; expected a whole number of at least 1");
     return value.get<int>();
 }

@@ -9,13 +9,9 @@ void Histogram::add(std::int64_t value) {
     ++total_;
     sum_ += value;
     max_ = std::max(max_, value);
-    if (value >= dense_limit_) {
-        ++sparse_[value];
-        return;
-    }
     const auto index = static_cast<std::size_t>(value);
-    if (index >= dense_.size()) dense_.resize(index + 1);
-    ++dense_[index];
+    if (index >= counts_.size()) counts_.resize(index + 1);
+    ++counts_[index];
 }
 
 std::optional<double> Histogram::mean() const {
@@ -27,22 +23,11 @@ std::optional<std::int64_t> Histogram::percentile(int percent) const {
     if (total_ == 0) return std::nullopt;
     const std::int64_t rank = std::max<std::int64_t>(1, (total_ * percent + 99) / 100);
     std::int64_t seen = 0;
-    for (std::size_t value = 0; value < dense_.size(); ++value) {
-        seen += dense_[value];
+    for (std::size_t value = 0; value < counts_.size(); ++value) {
+        seen += counts_[value];
         if (seen >= rank) return static_cast<std::int64_t>(value);
     }
-    for (const auto& [value, count] : sparse_) {
-        seen += count;
-        if (seen >= rank) return value;
-    }
     return max_;
-}
-
-std::vector<std::int64_t> Histogram::counts() const {
-    std::vector<std::int64_t> all = dense_;
-    all.resize(static_cast<std::size_t>(max_ + 1));
-    for (const auto& [value, count] : sparse_) all[static_cast<std::size_t>(value)] = count;
-    return all;
 }
 
 }  // namespace rubato::trace

@@ -1,11 +1,11 @@
 // A valid file, cut short or with bytes altered: it is accepted or refused with one line, and nothing else happens.
 #include "cli/scratch.hpp"
+#include "support/random.hpp"
 
 #include <doctest/doctest.h>
 
-#include <cstdint>
-
 using namespace rubato::cli;
+using rubato::test::Random;
 
 namespace {
 
@@ -22,18 +22,6 @@ const std::string valid = R"({"name": "m", "comment": "caf\u00e9", "seed": 3, "s
              "devices": {"a": {"seconds": {"8": 0.03, "32": "90ms"}}, "b": {"c": 0.1, "p": 0.9, "b0": 8}}},
  "trace": {"gradients": {"every": 10}, "events": true}}
 )";
-
-/// SplitMix64: the same mutations in every run.
-struct Random {
-    std::uint64_t state;
-    std::uint64_t next() {
-        std::uint64_t z = (state += 0x9e3779b97f4a7c15u);
-        z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
-        z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
-        return z ^ (z >> 31);
-    }
-    std::size_t below(std::size_t bound) { return static_cast<std::size_t>(next() % bound); }
-};
 
 /// Empty when all is well.
 std::string trouble(const std::string& path) {

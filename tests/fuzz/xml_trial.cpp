@@ -4,6 +4,7 @@
 //     xml_trial ROUNDS SEED FOLDER...
 #include "fuzz/check.hpp"
 #include "sim/network.hpp"
+#include "support/random.hpp"
 
 #include <sys/wait.h>
 #include <unistd.h>
@@ -16,22 +17,11 @@
 #include <vector>
 
 using namespace rubato;
+using rubato::test::Random;
 
 namespace {
 
 namespace fs = std::filesystem;
-
-/// SplitMix64: the same files for the same seed.
-struct Random {
-    std::uint64_t state;
-    std::uint64_t next() {
-        std::uint64_t z = (state += 0x9e3779b97f4a7c15u);
-        z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
-        z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
-        return z ^ (z >> 31);
-    }
-    std::size_t below(std::size_t bound) { return static_cast<std::size_t>(next() % bound); }
-};
 
 const std::string pieces[] = {"\"",
                               "'",

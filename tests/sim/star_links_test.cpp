@@ -55,20 +55,18 @@ std::string arrivals(const Scenario& scenario, bool through_server) {
 }  // namespace
 
 TEST_CASE("links that are never the narrowest change no arrival") {
-    SUBCASE("all links alike: the workers' are left out") {
-        const Scenario scenario = star(1e9, 0);
-        CHECK(arrivals(scenario, true) == arrivals(scenario, false));
-    }
-    SUBCASE("a server with a narrower link") {
-        const Scenario scenario = star(1e9, 3e8);
-        CHECK(arrivals(scenario, true) == arrivals(scenario, false));
-    }
-    SUBCASE("a server with a link for all flows at once: its own is left out") {
-        const Scenario scenario = star(1e8, 5e10);
-        CHECK(arrivals(scenario, true) == arrivals(scenario, false));
-    }
-    SUBCASE("in between both stay") {
-        const Scenario scenario = star(1e8, 4e8);
+    const struct {
+        const char* what;
+        double worker, server;
+    } stars[] = {
+        {"all links alike: the workers' are left out", 1e9, 0},
+        {"a server with a narrower link: the same", 1e9, 3e8},
+        {"a server with a link for all flows at once: its own is left out", 1e8, 5e10},
+        {"in between both stay", 1e8, 4e8},
+    };
+    for (const auto& [what, worker, server] : stars) {
+        CAPTURE(what);
+        const Scenario scenario = star(worker, server);
         CHECK(arrivals(scenario, true) == arrivals(scenario, false));
     }
     // The traffic tells these stars apart, so that equal texts above mean something.

@@ -54,18 +54,6 @@ TEST_CASE("percentiles are exact, by nearest rank") {
     CHECK(histogram.total() == 100);
 }
 
-TEST_CASE("where a histogram keeps its counts changes nothing") {
-    Histogram dense, sparse(4);
-    trace_test::Randomizer random(5);
-    for (int i = 0; i < 1000; ++i) {
-        const auto value = static_cast<std::int64_t>(random.bits() % 50);
-        dense.add(value);
-        sparse.add(value);
-    }
-    CHECK(dense.counts() == sparse.counts());
-    for (const int percent : {1, 25, 50, 99, 100}) CHECK(dense.percentile(percent) == sparse.percentile(percent));
-}
-
 TEST_CASE("outcomes, staleness and samples add up, in all and by worker") {
     Figures figures(small_scenario(), 100);
     Actions actions;

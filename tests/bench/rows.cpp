@@ -9,7 +9,7 @@ using namespace rubato;
 using namespace rubato::trace;
 
 int main(int argc, char** argv) {
-    if (argc < 2) return std::fprintf(stderr, "usage: trace_rate DIRECTORY [events]\n"), 2;
+    if (argc < 2) return std::fprintf(stderr, "usage: bench_rows DIRECTORY [events]\n"), 2;
     Scenario scenario;
     scenario.workers.groups = {{1000, "default", 1}};
     scenario.trace.events = argc > 2;

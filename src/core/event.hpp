@@ -159,7 +159,19 @@ struct Interrupted {
     static void each(Self&, F&&) {}
 };
 
+/// The run cannot go on (a deadlock, a lost peer) and nothing more will come: every role that has not finished states
+/// what became of the gradients that it has and finishes. What else it asks for is not carried out.
+struct Abandoned {
+    static constexpr std::string_view kind = "abandoned";
+    Status status = Status::stalled;
+    bool operator==(const Abandoned&) const = default;
+    template <class Self, class F>
+    static void each(Self& self, F&& field) {
+        field("status", self.status);
+    }
+};
+
 using Event = std::variant<Start, Delivered, Taken, GradientReady, Cancelled, Folded, Applied, Evaluated, TimerFired,
-                           Interrupted>;
+                           Interrupted, Abandoned>;
 
 }  // namespace rubato

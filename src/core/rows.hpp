@@ -126,18 +126,12 @@ struct WorkerRow {
     }
 };
 
-/// How a run ended; `finished` and `diverged` are said by the engine, the others by drivers.
-enum class Status : std::uint8_t { finished, diverged, deadlock, stalled, peer_lost, interrupted, disk_full };
-
 constexpr std::string_view name(Outcome outcome) {
     constexpr std::string_view names[] = {"applied", "dropped", "cancelled", "leftover"};
     return names[static_cast<int>(outcome)];
 }
 
-constexpr std::string_view name(Status status) {
-    constexpr std::string_view names[] = {"finished",  "diverged",    "deadlock", "stalled",
-                                          "peer_lost", "interrupted", "disk_full"};
-    return names[static_cast<int>(status)];
-}
+/// The row of a gradient that no update has taken in.
+GradientRow unapplied_row(WorkerId worker, const Push& push, Outcome outcome);
 
 }  // namespace rubato

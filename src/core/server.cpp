@@ -66,7 +66,7 @@ void Server::drain(Time now, Actions& actions) {
 
 void Server::take(Time now, RoleId from, const Push& push, const Slice& payload, Actions& actions) {
     if (!stopping_) return accept(now, from, push, payload.buffer, actions);
-    leave_over(unapplied_row(from, push, Outcome::leftover), actions);
+    leave_over(unapplied_row(from - 1, push, Outcome::leftover), actions);
     actions.list.emplace_back(Release{payload.buffer});
 }
 

@@ -77,6 +77,7 @@ private:
     void on(Time now, const Evaluated& event, Actions& actions);
     void on(Time now, const TimerFired& event, Actions& actions);
     void on(Time now, const Interrupted& event, Actions& actions);
+    void on(Time now, const Abandoned& event, Actions& actions);
 
     // server.cpp: messages, one at a time
     void drain(Time now, Actions& actions);
@@ -104,7 +105,6 @@ private:
     void begin_stop(Time now, Status status, Actions& actions);
     void on_bye(Time now, RoleId from, const Bye& bye, Actions& actions);
     void leave_over(const GradientRow& row, Actions& actions);
-    GradientRow unapplied_row(RoleId from, const Push& push, Outcome outcome);
     void try_finish(Time now, Actions& actions);
     void diverge(WorkerId worker, std::int64_t worker_seq, Version version);
     bool target_reached(const EvalRow& row) const;

@@ -39,7 +39,7 @@ void Server::accept(Time now, RoleId from, const Push& push, BufferId gradient, 
     info.samples = push.batch.count;
 
     Contribution contribution;
-    contribution.row = unapplied_row(from, push, Outcome::applied);
+    contribution.row = unapplied_row(from - 1, push, Outcome::applied);
     contribution.row.seq = accepted_;
     contribution.row.apply_version = version_;
     contribution.gradient = gradient;

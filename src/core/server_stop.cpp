@@ -78,23 +78,6 @@ void Server::begin_stop(Time, Status status, Actions& actions) {
     }
 }
 
-GradientRow Server::unapplied_row(RoleId from, const Push& push, Outcome outcome) {
-    GradientRow row;
-    row.seq = -1;
-    row.worker = from - 1;
-    row.worker_seq = push.worker_seq;
-    row.read_version = push.read_version;
-    row.samples = push.batch.count;
-    row.pull_ns = push.pull_ns;
-    row.begin_ns = push.begin_ns;
-    row.end_ns = push.end_ns;
-    row.push_ns = push.push_ns;
-    row.outcome = outcome;
-    row.loss = push.loss;
-    row.batch = push.batch;
-    return row;
-}
-
 void Server::leave_over(const GradientRow& row, Actions& actions) {
     actions.gradients.push_back(row);
     actions.gradients.back().outcome = Outcome::leftover;
@@ -105,7 +88,7 @@ void Server::on_bye(Time now, RoleId from, const Bye& bye, Actions& actions) {
     worker.pushes_expected = bye.pushes;
     ++byes_;
     if (bye.cancelled) {
-        GradientRow row = unapplied_row(from, bye.gradient, Outcome::cancelled);
+        GradientRow row = unapplied_row(from - 1, bye.gradient, Outcome::cancelled);
         row.end_ns = row.push_ns = -1;
         actions.gradients.push_back(row);
     }
@@ -131,6 +114,18 @@ void Server::try_finish(Time now, Actions& actions) {
     finish_.status = diverged_ ? Status::diverged : status_;
     actions.list.emplace_back(Release{weights_});
     weights_ = no_buffer;
+    actions.list.emplace_back(finish_);
+}
+
+// Nothing comes any more, not even the completion of what is under way.
+void Server::on(Time, const Abandoned& event, Actions& actions) {
+    for (const auto* gradients : {&applying_, &round_})
+        for (const auto& it : *gradients) leave_over(it.row, actions);
+    for (std::size_t i = inbox_head_; i < inbox_.size(); ++i)
+        if (const auto* push = std::get_if<Push>(&inbox_[i].message))
+            actions.gradients.push_back(unapplied_row(inbox_[i].from - 1, *push, Outcome::leftover));
+    finished_ = true;
+    finish_ = Finish{event.status};
     actions.list.emplace_back(finish_);
 }
 

@@ -6,6 +6,7 @@
 
 #include <compare>
 #include <cstdint>
+#include <string_view>
 
 namespace rubato {
 
@@ -59,5 +60,14 @@ struct Batch {
 
 /// Channels between two roles; each is first in, first out in every backend.
 enum class Channel : std::uint8_t { control, gradient, weights };
+
+/// How a run ended; `finished` and `diverged` are said by the engine, the others by drivers.
+enum class Status : std::uint8_t { finished, diverged, deadlock, stalled, peer_lost, interrupted, disk_full };
+
+constexpr std::string_view name(Status status) {
+    constexpr std::string_view names[] = {"finished",  "diverged",    "deadlock", "stalled",
+                                          "peer_lost", "interrupted", "disk_full"};
+    return names[static_cast<int>(status)];
+}
 
 }  // namespace rubato

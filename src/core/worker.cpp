@@ -124,21 +124,36 @@ void Worker::wait(Time, Actions& actions) {
     actions.list.emplace_back(Send{next_id(), config_.server, Channel::control, Inquiry{version_}, {}});
 }
 
-// The books close here: what is still under way no longer serves the run.
-void Worker::on_stop(Time now, const Stop& stop, Actions& actions) {
-    stopping_ = true;
-    replies_expected_ = stop.replies;
+// What is still under way at the end no longer serves the run.
+void Worker::close_books(Time now) {
     const Time open = now - since_ns_;
     switch (phase_) {
         case Phase::waiting: books_.idle_ns += open; break;
-        case Phase::computing:
-            books_.compute_ns += open;
-            actions.list.emplace_back(Cancel{compute_});
-            break;
+        case Phase::computing: books_.compute_ns += open; break;
         case Phase::pushing: books_.push_moving_ns += open; break;
         case Phase::finished: break;
     }
+}
+
+void Worker::on_stop(Time now, const Stop& stop, Actions& actions) {
+    stopping_ = true;
+    replies_expected_ = stop.replies;
+    close_books(now);
+    if (phase_ == Phase::computing) actions.list.emplace_back(Cancel{compute_});
     try_leave(now, actions);
+}
+
+void Worker::on(Time now, const Abandoned&, Actions& actions) {
+    if (!stopping_) close_books(now);
+    if (phase_ == Phase::pushing) {
+        actions.gradients.push_back(unapplied_row(config_.worker, record_, Outcome::leftover));
+    } else if (phase_ == Phase::computing || cancelled_) {
+        actions.gradients.push_back(unapplied_row(config_.worker, record_, Outcome::cancelled));
+        actions.gradients.back().end_ns = actions.gradients.back().push_ns = -1;
+    }
+    phase_ = Phase::finished;
+    actions.workers.push_back(books_);
+    actions.list.emplace_back(Finish{});
 }
 
 void Worker::try_leave(Time, Actions& actions) {

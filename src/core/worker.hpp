@@ -42,10 +42,12 @@ private:
     void on(Time now, const Evaluated& event, Actions& actions);
     void on(Time now, const TimerFired& event, Actions& actions);
     void on(Time now, const Interrupted& event, Actions& actions);
+    void on(Time now, const Abandoned& event, Actions& actions);
 
     void on_reply(Time now, const Delivered& event, Version version, const Batch& batch, Time held_ns, Time queued_ns,
                   Actions& actions);
     void on_stop(Time now, const Stop& stop, Actions& actions);
+    void close_books(Time now);
     void book_wait(Time now, const Delivered& event, Time held_ns, Time queued_ns);
     void wait(Time now, Actions& actions);
     /// Says Bye once nothing of its own is under way any more, then finishes when the Bye is taken.

@@ -58,6 +58,7 @@ trace::DriverReport LocalRun::go() {
     watch();
     for (auto& seat : seats_) seat->thread.join();
     if (error_) std::rethrow_exception(error_);
+    if (report_.status == Status::stalled) abandon();
     if (report_.status == Status::finished && office_.outstanding() != 0)
         throw std::logic_error(std::to_string(office_.outstanding()) + " buffers were never released");
     report_.end_ns = clock();
@@ -167,6 +168,18 @@ std::optional<Event> LocalRun::next_event(Seat& seat) {
     }
 }
 
+void LocalRun::step_role(Seat& seat, const Event& event) {
+    seat.now = std::max(seat.now, clock());
+    seat.actions.clear();
+    {
+        std::lock_guard lock(seat.role_mutex);
+        step(seat.role, seat.now, event, seat.actions);
+    }
+    if (input_.recorder != nullptr) input_.recorder->step(seat.now, seat.id, event, seat.actions);
+    if (input_.observer) input_.observer(seat.now, seat.id, event, seat.actions);
+    ++steps_;
+}
+
 void LocalRun::reactor(Seat& seat) {
     try {
         while (!seat.finished) {
@@ -174,20 +187,26 @@ void LocalRun::reactor(Seat& seat) {
             if (!event) return;
             if (const auto* start = std::get_if<Start>(&*event)) seat.weights = start->weights;
             if (const auto* applied = std::get_if<Applied>(&*event)) seat.weights = applied->weights;
-            seat.now = std::max(seat.now, clock());
-            seat.actions.clear();
-            {
-                std::lock_guard lock(seat.role_mutex);
-                step(seat.role, seat.now, *event, seat.actions);
-            }
-            if (input_.recorder != nullptr) input_.recorder->step(seat.now, seat.id, *event, seat.actions);
-            if (input_.observer) input_.observer(seat.now, seat.id, *event, seat.actions);
-            ++steps_;
+            step_role(seat, *event);
             execute(seat);
         }
         ++finished_;
     } catch (...) {
         fail(std::current_exception());
+    }
+}
+
+// What lies in a mailbox has been taken, as its sender knows; then the roles close their books, so that no gradient is
+// lost with the run. What they still ask for is not carried out.
+void LocalRun::abandon() {
+    for (auto& seat : seats_) {
+        if (seat->finished) continue;
+        seat->mailbox.push_back(Abandoned{report_.status});
+        for (const Event& event : seat->mailbox) {
+            step_role(*seat, event);
+            const auto& list = seat->actions.list;
+            if (!list.empty() && std::holds_alternative<Finish>(list.back())) break;
+        }
     }
 }
 

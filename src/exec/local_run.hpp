@@ -43,12 +43,14 @@ private:
     Time clock() const;
     void reactor(Seat& seat);
     std::optional<Event> next_event(Seat& seat);
+    void step_role(Seat& seat, const Event& event);
     void execute(Seat& seat);
     void mail(RoleId role, const Event& event);
     /// Puts a job on a lane; what it throws ends the run.
     void give(Lane& lane, std::function<void()> job);
     void fail(std::exception_ptr error);
     void watch();
+    void abandon();
     Time evaluate_now(RoleId role, const Evaluate& action);
     void run_deferred();
     std::string waiting_text();

@@ -28,20 +28,24 @@ BufferId BufferPool::new_handle(std::int32_t storage, std::int32_t channel) {
 }
 
 BufferId BufferPool::allocate() {
-    if (elements_ == 0) return new_handle(-1, -1);
-    std::int32_t storage;
+    return new_handle(-1, -1);
+}
+
+std::int32_t BufferPool::storage(Handle& handle) {
+    if (handle.storage >= 0 || elements_ == 0) return handle.storage;
     if (free_storages_.empty()) {
-        storage = static_cast<std::int32_t>(storages_.size());
+        handle.storage = static_cast<std::int32_t>(storages_.size());
         storages_.push_back({0, std::make_unique<float[]>(static_cast<std::size_t>(elements_))});
     } else {
-        storage = free_storages_.back();
+        handle.storage = free_storages_.back();
         free_storages_.pop_back();
     }
-    return new_handle(storage, -1);
+    storages_[static_cast<std::size_t>(handle.storage)].handles = 1;
+    return handle.storage;
 }
 
 BufferId BufferPool::share(BufferId buffer, std::int32_t channel) {
-    return new_handle(handle(buffer).storage, channel);
+    return new_handle(storage(handle(buffer)), channel);
 }
 
 std::int32_t BufferPool::release(BufferId buffer) {
@@ -60,9 +64,9 @@ bool BufferPool::sole(BufferId buffer) const {
 }
 
 std::span<float> BufferPool::data(BufferId buffer) {
-    const auto& it = handle(buffer);
-    if (it.storage < 0) return {};
-    return {storages_[static_cast<std::size_t>(it.storage)].data.get(), static_cast<std::size_t>(elements_)};
+    const auto index = storage(handle(buffer));
+    if (index < 0) return {};
+    return {storages_[static_cast<std::size_t>(index)].data.get(), static_cast<std::size_t>(elements_)};
 }
 
 }  // namespace rubato::learn

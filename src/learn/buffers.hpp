@@ -2,7 +2,9 @@
 //
 // A buffer id is a handle: it belongs to one role and counts that role's references and those of its actions. Several
 // handles may share one storage (a model on its way to many workers); a handle that was delivered occupies an inbox
-// slot of its channel until its last reference ends. In a timing-only run there is no storage and nothing is allocated.
+// slot of its channel until its last reference ends. A handle gets its storage when its contents are first asked for,
+// so gradients that wait to be computed take no memory. In a timing-only run there is no storage and nothing is
+// allocated.
 #pragma once
 
 #include "core/types.hpp"
@@ -18,9 +20,9 @@ class BufferPool {
 public:
     explicit BufferPool(std::int64_t elements) : elements_(elements) {}
 
-    /// A new handle with one reference on a storage of its own (contents unspecified).
+    /// A new handle with one reference on contents of its own (unspecified).
     BufferId allocate();
-    /// A new handle with one reference on the storage of `buffer`, occupying a slot of `channel` (-1: none).
+    /// A new handle with one reference on the contents of `buffer`, occupying a slot of `channel` (-1: none).
     BufferId share(BufferId buffer, std::int32_t channel);
     void retain(BufferId buffer) { ++handle(buffer).references; }
     /// Ends one reference. Returns the channel whose slot became free, or -1. Throws std::logic_error where there is
@@ -28,7 +30,7 @@ public:
     std::int32_t release(BufferId buffer);
     /// Whether the handle has one reference and its storage no other handle: then it may be written in place.
     bool sole(BufferId buffer) const;
-    /// Storage of a handle: [elements]; empty in a timing-only run. Stays valid while anyone holds it.
+    /// Contents of a handle: [elements]; empty in a timing-only run. Stays valid while anyone holds it.
     std::span<float> data(BufferId buffer);
     /// References that have not ended; 0 when all roles have finished.
     std::int64_t outstanding() const { return outstanding_; }
@@ -44,6 +46,8 @@ private:
         std::unique_ptr<float[]> data;
     };
     Handle& handle(BufferId buffer);
+    /// The storage of a handle, given now if it has none.
+    std::int32_t storage(Handle& handle);
     BufferId new_handle(std::int32_t storage, std::int32_t channel);
 
     std::int64_t elements_ = 0;

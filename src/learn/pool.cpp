@@ -4,10 +4,10 @@
 
 namespace rubato::learn {
 
-Pool::Pool(const Task& task, int threads) : task_(task) {
+Pool::Pool(const Task& task, int threads, Open open) : task_(task), open_(std::move(open)) {
     if (threads <= 0) threads = std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
-    threads_.reserve(static_cast<std::size_t>(threads));
-    for (int i = 0; i < threads; ++i) threads_.emplace_back([this] { loop(); });
+    threads_.reserve(static_cast<std::size_t>(threads - 1));
+    for (int i = 1; i < threads; ++i) threads_.emplace_back([this] { loop(); });
 }
 
 Pool::~Pool() {
@@ -21,39 +21,109 @@ Pool::~Pool() {
 }
 
 void Pool::submit(GradientJob& job) {
-    {
-        std::lock_guard lock(mutex_);
-        job.state = GradientJob::State::queued;
-        job.error = nullptr;
-        queue_.push_back(&job);
-    }
-    work_.notify_one();
+    job.state = GradientJob::State::waiting;
+    job.order = submitted_++;
+    job.error = nullptr;
+    waiting_.insert(&job);
+    refill();
 }
 
-void Pool::wait(GradientJob& job) {
+void Pool::open(GradientJob& job) {
+    if (open_) open_(job);
+}
+
+/// Keeps the other threads supplied with what is due first.
+void Pool::refill() {
+    if (threads_.empty()) return;
     std::unique_lock lock(mutex_);
-    done_.wait(lock, [&] { return job.state == GradientJob::State::done; });
+    while (!waiting_.empty() && queue_.size() < open_jobs * threads_.size()) {
+        GradientJob& job = **waiting_.begin();
+        waiting_.erase(waiting_.begin());
+        open(job);
+        job.state = GradientJob::State::queued;
+        queue_.push_back(&job);
+        work_.notify_one();
+    }
+}
+
+void Pool::compute(GradientJob& job, Workspace& workspace) const {
+    try {
+        job.loss = task_.gradient(job.weights, job.worker, job.worker_seq, job.batch, job.gradient, workspace);
+    } catch (...) {
+        job.error = std::current_exception();
+    }
+}
+
+void Pool::compute_here(GradientJob& job, std::unique_lock<std::mutex>& lock) {
+    job.state = GradientJob::State::running;
+    lock.unlock();
+    if (!workspace_) workspace_ = task_.workspace();
+    compute(job, *workspace_);
+    lock.lock();
+    job.state = GradientJob::State::done;
+}
+
+// While another thread is at the job that is waited for, the owner does one that will be waited for later.
+void Pool::wait(GradientJob& job) {
+    using State = GradientJob::State;
+    std::unique_lock lock(mutex_);
+    while (job.state != State::done) {
+        GradientJob* next = nullptr;
+        if (job.state == State::waiting || (job.state == State::running && queue_.empty() && !waiting_.empty())) {
+            next = job.state == State::waiting ? &job : *waiting_.begin();
+            waiting_.erase(next);
+            open(*next);
+        } else if (job.state == State::queued || !queue_.empty()) {
+            next = job.state == State::queued ? &job : queue_.front();
+            queue_.erase(std::ranges::find(queue_, next));
+        }
+        if (next != nullptr)
+            compute_here(*next, lock);
+        else
+            done_.wait(lock);
+    }
+    lock.unlock();
+    refill();
     if (job.error) std::rethrow_exception(job.error);
 }
 
 void Pool::cancel(GradientJob& job) {
+    using State = GradientJob::State;
     std::unique_lock lock(mutex_);
-    if (job.state == GradientJob::State::queued) {
-        queue_.erase(std::find(queue_.begin(), queue_.end(), &job));
-        job.state = GradientJob::State::done;
-        return;
-    }
-    done_.wait(lock, [&] { return job.state == GradientJob::State::done; });
+    if (job.state == State::waiting) waiting_.erase(&job);
+    if (job.state == State::queued) queue_.erase(std::ranges::find(queue_, &job));
+    done_.wait(lock, [&] { return job.state != State::running; });
+    job.state = State::done;
 }
 
 void Pool::run(int jobs, const std::function<void(int)>& job) {
     std::unique_lock lock(mutex_);
     function_ = &job;
+    error_ = nullptr;
     next_ = 0;
     count_ = jobs;
     work_.notify_all();
-    done_.wait(lock, [&] { return next_ >= count_ && running_ == 0; });
+    while (next_ < count_) take_part(lock);
+    done_.wait(lock, [&] { return running_ == 0; });
     function_ = nullptr;
+    if (error_) std::rethrow_exception(std::exchange(error_, nullptr));
+}
+
+void Pool::take_part(std::unique_lock<std::mutex>& lock) {
+    const int index = next_++;
+    const auto* function = function_;
+    ++running_;
+    lock.unlock();
+    std::exception_ptr error;
+    try {
+        (*function)(index);
+    } catch (...) {
+        error = std::current_exception();
+    }
+    lock.lock();
+    --running_;
+    if (error && !error_) error_ = error;
+    done_.notify_all();
 }
 
 void Pool::loop() {
@@ -63,25 +133,14 @@ void Pool::loop() {
         work_.wait(lock, [&] { return closing_ || !queue_.empty() || (function_ != nullptr && next_ < count_); });
         if (closing_) return;
         if (function_ != nullptr && next_ < count_) {
-            const int index = next_++;
-            const auto* function = function_;
-            ++running_;
-            lock.unlock();
-            (*function)(index);
-            lock.lock();
-            --running_;
-            done_.notify_all();
+            take_part(lock);
             continue;
         }
         GradientJob& job = *queue_.front();
         queue_.pop_front();
         job.state = GradientJob::State::running;
         lock.unlock();
-        try {
-            job.loss = task_.gradient(job.weights, job.worker, job.worker_seq, job.batch, job.gradient, *workspace);
-        } catch (...) {
-            job.error = std::current_exception();
-        }
+        compute(job, *workspace);
         lock.lock();
         job.state = GradientJob::State::done;
         done_.notify_all();

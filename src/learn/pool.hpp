@@ -6,9 +6,12 @@
 
 #include <condition_variable>
 #include <deque>
+#include <functional>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <thread>
+#include <utility>
 #include <vector>
 
 namespace rubato::learn {
@@ -16,24 +19,32 @@ namespace rubato::learn {
 /// One gradient to compute. Its spans stay valid until the job is done or cancelled.
 struct GradientJob {
     std::span<const float> weights;
-    std::span<float> gradient;
+    std::span<float> gradient;  ///< may be filled in when the job is opened
+    BufferId buffer = no_buffer;
     WorkerId worker = 0;
     std::int64_t worker_seq = 0;
     Batch batch;
+    Time due = 0;     ///< when it will be waited for
     double loss = 0;  ///< result
 
 private:
     friend class Pool;
-    enum class State : std::uint8_t { idle, queued, running, done };
+    enum class State : std::uint8_t { idle, waiting, queued, running, done };
     State state = State::idle;
+    std::uint64_t order = 0;  ///< of submission
     std::exception_ptr error;
 };
 
-/// Results do not depend on the number of threads. Members are called from one thread, the pool's owner.
+/// Results do not depend on the number of threads. Members are called from one thread, the pool's owner, which is one
+/// of them: it computes while it waits. Only a few jobs a thread are open at a time, those that are due first; so the
+/// gradients in memory, and in the caches, are few however many workers compute.
 class Pool final : public Parallel {
 public:
-    /// threads: 0 for as many as the machine has cores.
-    Pool(const Task& task, int threads);
+    /// Called by the owner before a job is begun: the place to give it memory.
+    using Open = std::function<void(GradientJob&)>;
+
+    /// threads: the owner included; 0 for as many as the machine has cores.
+    Pool(const Task& task, int threads, Open open = {});
     ~Pool() override;
     Pool(const Pool&) = delete;
     Pool& operator=(const Pool&) = delete;
@@ -46,13 +57,32 @@ public:
     void run(int jobs, const std::function<void(int)>& job) override;
 
 private:
+    static constexpr std::size_t open_jobs = 2;  ///< queued for each thread besides the owner
+
+    struct ByDue {
+        bool operator()(const GradientJob* a, const GradientJob* b) const {
+            return a->due != b->due ? a->due < b->due : a->order < b->order;
+        }
+    };
+
     void loop();
+    void open(GradientJob& job);
+    void refill();
+    void compute(GradientJob& job, Workspace& workspace) const;
+    void compute_here(GradientJob& job, std::unique_lock<std::mutex>& lock);
+    /// One job of run() by the calling thread.
+    void take_part(std::unique_lock<std::mutex>& lock);
 
     const Task& task_;
+    Open open_;
+    std::unique_ptr<Workspace> workspace_;   ///< the owner's; made when first needed
+    std::set<GradientJob*, ByDue> waiting_;  ///< of the owner alone
+    std::uint64_t submitted_ = 0;
     std::mutex mutex_;
     std::condition_variable work_, done_;
-    std::deque<GradientJob*> queue_;
+    std::deque<GradientJob*> queue_;                      ///< opened, for any thread
     const std::function<void(int)>* function_ = nullptr;  ///< of run(), which goes before gradients
+    std::exception_ptr error_;                            ///< of run()
     int next_ = 0, count_ = 0, running_ = 0;
     bool closing_ = false;
     std::vector<std::thread> threads_;

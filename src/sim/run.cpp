@@ -18,7 +18,9 @@ Run::Run(const RunInput& input, Network& network, const Placement& placement)
       buffers_(input.task ? input.task->parameters() : 0),
       timeline_(input.recorder != nullptr && input.recorder->wants_timeline()) {
     if (input.task) {
-        pool_ = std::make_unique<learn::Pool>(*input.task, scenario_.pool_threads);
+        pool_ = std::make_unique<learn::Pool>(*input.task, scenario_.pool_threads, [this](learn::GradientJob& job) {
+            job.gradient = buffers_.data(job.buffer);
+        });
         optimizer_ = std::make_unique<learn::Optimizer>(scenario_.optimizer, input.task->parameters());
     }
     report_.backend = "sim";
@@ -35,6 +37,7 @@ trace::DriverReport Run::go() {
         report_.status = Status::deadlock;
         report_.detail = deadlock();
     }
+    if (report_.status == Status::deadlock || report_.status == Status::peer_lost) abandon();
     if (report_.status == Status::finished && buffers_.outstanding() != 0)
         throw std::logic_error(std::to_string(buffers_.outstanding()) + " buffers were never released");
     report_.end_ns = now_;
@@ -79,6 +82,7 @@ void Run::on_alarm() {
                 complete(0, now_, Interrupted{});
             }
         }
+        if (report_.status == Status::peer_lost) return network_.stop();
         arm();
     } catch (...) {
         // Nothing may be thrown through the network's own frames.
@@ -90,7 +94,11 @@ void Run::on_alarm() {
 void Run::on_transfer(std::int64_t token, bool ok) {
     try {
         const auto id = static_cast<FlowId>(token);
-        if (!ok) throw PlatformError(failure(id));
+        if (!ok) {
+            report_.status = Status::peer_lost;
+            report_.detail = failure(id);
+            return network_.at(network_.now());  // what is due already still happens
+        }
         deliver(id, std::max(now_, network_.now()));
         arm();
     } catch (...) {
@@ -165,7 +173,8 @@ void Run::hand(RoleId role, Time now, const Event& event) {
 
 void Run::execute(RoleId role, Time now) {
     // The final weights are hashed before their owner lets go of them.
-    if (role == 0 && input_.task && !actions_.list.empty() && std::holds_alternative<Finish>(actions_.list.back()))
+    if (role == 0 && input_.task && !actions_.list.empty() && std::holds_alternative<Finish>(actions_.list.back()) &&
+        report_.status == Status::finished)
         report_.weights_hash = learn::weights_hash(buffers_.data(seats_[0].weights));
     for (const auto& action : actions_.list)
         std::visit([&](const auto& alternative) { act(role, now, alternative); }, action);
@@ -180,6 +189,15 @@ std::string Run::deadlock() const {
         text += (named++ ? "; " : "") + role_name(role) + " " + what;
     }
     return text;
+}
+
+// The roles close their books, so that no gradient is lost with the run.
+void Run::abandon() {
+    const auto [status, detail] = std::pair(report_.status, report_.detail);
+    for (RoleId role = 0; role < static_cast<RoleId>(roles_.size()); ++role)
+        if (!seats_[static_cast<std::size_t>(role)].finished) hand(role, now_, Abandoned{status});
+    report_.status = status;
+    report_.detail = detail;
 }
 
 void Run::span(RoleId role, const char* kind, Time begin, Time end, RoleId peer, double bytes) {

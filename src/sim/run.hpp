@@ -68,6 +68,7 @@ private:
     Time occupy_apply(RoleId role, Time now, double seconds);
     void release(BufferId buffer, Time now);
     std::string deadlock() const;
+    void abandon();
     void span(RoleId role, const char* kind, Time begin, Time end, RoleId peer = -1, double bytes = 0);
 
     const RunInput& input_;

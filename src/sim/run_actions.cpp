@@ -99,10 +99,11 @@ void Run::act(RoleId role, Time now, const Compute& action) {
         free_jobs_.pop_back();
         auto& work = *jobs_[static_cast<std::size_t>(job)];
         work.weights = buffers_.data(action.weights);
-        work.gradient = buffers_.data(gradient);
+        work.buffer = gradient;
         work.worker = role - 1;
         work.worker_seq = action.worker_seq;
         work.batch = action.batch;
+        work.due = seat.compute_free_ns;
         pool_->submit(work);
     }
     const DueId due = queue_.push(seat.compute_free_ns, role, role, EventQueue::own);

@@ -1,5 +1,6 @@
 // Real gradients under virtual time against a plain loop over the same kernels, in one process and on two cores.
 // One JSON object a line. Called with "loop MODEL N" it runs N gradients in a loop and prints the seconds.
+#include "learn/optimizer.hpp"
 #include "learn/task.hpp"
 #include "sim/driver.hpp"
 
@@ -17,20 +18,26 @@ namespace {
 
 constexpr int workers = 8;
 
-Scenario scenario_of(const std::string& model, std::int64_t gradients, int threads) {
+struct Subject {
+    std::string model;
+    int batch_size;
+    std::int64_t gradients;
+};
+
+Scenario scenario_of(const Subject& subject, int threads) {
     Scenario scenario;
     scenario.name = "bench";
     scenario.data.dataset = "synthetic";
     scenario.data.samples = 4096;
     scenario.data.test_samples = 64;
     scenario.data.shape = {28, 28, 1};
-    scenario.model.name = model;
+    scenario.model.name = subject.model;
     scenario.model.hidden = {128};
     scenario.workers.groups = {{workers, "default", 0}};
-    scenario.workers.batch_size = 32;
+    scenario.workers.batch_size = subject.batch_size;
     scenario.protocol.name = "async";
     scenario.optimizer.learning_rate = 1e-4;
-    scenario.stop.gradients = gradients;
+    scenario.stop.gradients = subject.gradients;
     scenario.evaluate.at_end = false;
     scenario.evaluate.every_epochs.reset();
     scenario.cost.push_bytes = scenario.cost.pull_bytes = 1000000;
@@ -47,29 +54,37 @@ double now() {
     return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
-/// The kernels alone, on one pair of weights and gradient, or in turn on as many pairs as there are workers: those of a
-/// small model stay in a core's cache only where there is one pair.
-double loop_seconds(const learn::Task& task, std::int64_t gradients, std::size_t pairs = 1) {
+/// The kernels alone: gradients on one pair of buffers, or, where there are several weights, what asynchronous training
+/// of as many workers has to do by all means: each gradient on the weights of the next worker, and an update into them.
+double loop_seconds(const learn::Task& task, const Subject& subject, std::size_t weights_count = 1) {
     const auto workspace = task.workspace();
-    std::vector<std::vector<float>> weights(pairs, std::vector<float>(static_cast<std::size_t>(task.parameters())));
-    auto results = weights;
+    const auto size = static_cast<std::size_t>(task.parameters());
+    std::vector<std::vector<float>> weights(weights_count, std::vector<float>(size));
+    std::vector<float> gradient(size);
     for (auto& one : weights) task.initialize(one);
+    learn::Optimizer optimizer(scenario_of(subject, 1).optimizer, task.parameters());
+    std::size_t newest = 0;
     const auto one = [&](std::int64_t i) {
-        const auto first = static_cast<std::int32_t>(i * 32 % (task.samples() - 32));
+        const auto first = static_cast<std::int32_t>(i * subject.batch_size % (task.samples() - subject.batch_size));
         Batch batch;
         batch.first = first;
-        batch.count = 32;
-        const auto pair = static_cast<std::size_t>(i) % pairs;
-        task.gradient(weights[pair], 0, i, batch, results[pair], *workspace);
+        batch.count = subject.batch_size;
+        const auto worker = static_cast<std::size_t>(i) % weights_count;
+        task.gradient(weights[worker], 0, i, batch, gradient, *workspace);
+        if (weights_count == 1) return;
+        const learn::Summand summand{gradient.data(), 1};
+        const learn::StepInput step{{&summand, 1}, 1e-4};
+        optimizer.apply(weights[newest], weights[worker], {&step, 1});
+        newest = worker;
     };
     one(0);  // plans and scratch memory
     const double begin = now();
-    for (std::int64_t i = 0; i < gradients; ++i) one(i);
+    for (std::int64_t i = 0; i < subject.gradients; ++i) one(i);
     return now() - begin;
 }
 
-double simulated_seconds(const learn::Task& task, const std::string& model, std::int64_t gradients, int threads) {
-    const Scenario scenario = scenario_of(model, gradients, threads);
+double simulated_seconds(const learn::Task& task, const Subject& subject, int threads) {
+    const Scenario scenario = scenario_of(subject, threads);
     sim::Simulation simulation(scenario);
     sim::RunInput input;
     input.scenario = &scenario;
@@ -80,8 +95,9 @@ double simulated_seconds(const learn::Task& task, const std::string& model, std:
 }
 
 /// Two processes at once, each with half of the gradients in a loop: the longer of the two.
-double two_processes_seconds(const std::string& self, const std::string& model, std::int64_t gradients) {
-    const std::string command = self + " loop " + model + " " + std::to_string(gradients / 2);
+double two_processes_seconds(const std::string& self, const Subject& subject) {
+    const std::string command = self + " loop " + subject.model + " " + std::to_string(subject.batch_size) + " " +
+                                std::to_string(subject.gradients / 2);
     std::FILE* both[2] = {popen(command.c_str(), "r"), popen(command.c_str(), "r")};
     double longest = 0;
     for (std::FILE* one : both) {
@@ -97,44 +113,46 @@ double median(std::vector<double> values) {
     return values[values.size() / 2];
 }
 
-void measure(const std::string& self, const std::string& model, std::int64_t gradients) {
-    const auto task = learn::make_task(scenario_of(model, gradients, 1));
-    std::vector<double> overhead, rotating, gain;
-    for (int round = 0; round < 5; ++round) {
-        const double loop = loop_seconds(*task, gradients);
-        const double one = simulated_seconds(*task, model, gradients, 1);
-        overhead.push_back(one / loop);
-        rotating.push_back(one / loop_seconds(*task, gradients, workers));
+void print(const std::string& name, const Subject& subject, double value, const char* target,
+           const std::string& detail) {
+    std::printf("{\"name\": \"%s, %s batch %d\", \"value\": %.3f, \"target\": \"%s\", \"detail\": \"%s\"}\n",
+                name.c_str(), subject.model.c_str(), subject.batch_size, value, target, detail.c_str());
+    std::fflush(stdout);
+}
+
+void measure(const std::string& self, const Subject& subject) {
+    const auto task = learn::make_task(scenario_of(subject, 1));
+    std::vector<double> plain, training, gain;
+    for (int round = 0; round < 3; ++round) {
+        const double loop = loop_seconds(*task, subject);
+        const double one = simulated_seconds(*task, subject, 1);
+        plain.push_back(one / loop);
+        training.push_back(one / loop_seconds(*task, subject, workers));
         if (std::thread::hardware_concurrency() < 2) continue;
-        const double two = simulated_seconds(*task, model, gradients, 2);
-        const double apart = two_processes_seconds(self, model, gradients);
+        const double two = simulated_seconds(*task, subject, 2);
+        const double apart = two_processes_seconds(self, subject);
         gain.push_back((one / two) / (loop / apart));
     }
-    std::printf(
-        "{\"name\": \"real gradients / plain loop, %s\", \"value\": %.3f, \"target\": \"<= 1.1\", "
-        "\"detail\": \"%lld gradients of 32 samples, one thread, %d workers, async; median of 5\"}\n",
-        model.c_str(), median(overhead), static_cast<long long>(gradients), workers);
-    std::printf(
-        "{\"name\": \"real gradients / plain loop over the memory of %d workers, %s\", \"value\": %.3f, "
-        "\"target\": \"\", \"detail\": \"each worker has weights and a gradient of its own; median of 5\"}\n",
-        workers, model.c_str(), median(rotating));
+    print("real gradients / plain loop of gradients", subject, median(plain), "<= 1.1",
+          std::to_string(subject.gradients) + " gradients, one thread, " + std::to_string(workers) +
+              " workers, async; median of 3");
+    print("real gradients / plain loop of gradients and updates", subject, median(training), "<= 1.1",
+          "each gradient on the weights of the next of " + std::to_string(workers) + " workers; median of 3");
     if (!gain.empty())
-        std::printf(
-            "{\"name\": \"gain of two threads / gain of two processes, %s\", \"value\": %.3f, "
-            "\"target\": \">= 0.9\", \"detail\": \"median of 5\"}\n",
-            model.c_str(), median(gain));
+        print("gain of two threads / gain of two processes", subject, median(gain), ">= 0.9", "median of 3");
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
-    if (argc == 4 && std::string(argv[1]) == "loop") {
-        const std::string model = argv[2];
-        const auto gradients = std::atoll(argv[3]);
-        std::printf("%.6f\n", loop_seconds(*learn::make_task(scenario_of(model, gradients, 1)), gradients));
+    if (argc == 5 && std::string(argv[1]) == "loop") {
+        const Subject subject{argv[2], std::atoi(argv[3]), std::atoll(argv[4])};
+        std::printf("%.6f\n", loop_seconds(*learn::make_task(scenario_of(subject, 1)), subject));
         return 0;
     }
-    measure(argv[0], "mlp", 8000);
-    measure(argv[0], "cnn", 300);
+    if (argc == 4) return measure(argv[0], {argv[1], std::atoi(argv[2]), std::atoll(argv[3])}), 0;
+    measure(argv[0], {"mlp", 32, 8000});
+    measure(argv[0], {"mlp", 128, 2000});
+    measure(argv[0], {"cnn", 32, 300});
     return 0;
 }

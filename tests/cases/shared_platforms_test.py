@@ -67,6 +67,21 @@ class SharedPlatforms(Case):
         summary = self.run_on("small_platform_failures.xml", "--set", "workers.per_host=4", hosts=["Bourassa"])
         self.assertLess(summary["time_s"], 25)
 
+    def test_a_link_that_goes_off_ends_the_run_with_its_books(self) -> None:
+        # With the default placement the server's route to worker 1 takes link 9, which is off from 40 ms on.
+        out = self.work / "off"
+        done = self.call("run", self.write(four_workers("small_platform_failures.xml")), "--out", out, "--events")
+        self.assertEqual(done.returncode, 3, done.stderr)
+        self.assertRegex(done.stderr, 'rubato: the run ended as peer_lost: at .* s a transfer from worker . on host "')
+        summary = self.summary(out)
+        self.assertEqual(summary["status"], "peer_lost")
+        rows = self.rows(out)
+        self.assertGreater(len(rows), 0)
+        self.assertEqual(sum(summary["gradients"].values()), len(rows))
+        self.assertIn("leftover", {row["outcome"] for row in rows})
+        replay = self.call("replay", out)
+        self.assertEqual(replay.returncode, 0, replay.stderr)
+
     def test_profiles_are_followed_on_links_and_told_on_hosts(self) -> None:
         done = self.call("run", self.write(four_workers("small_platform_profile.xml")), "--out", self.work / "run")
         self.assertIn("speeds of hosts that change with time are not followed", done.stderr)

@@ -37,7 +37,7 @@ public:
                 const auto arrival = arrivals_.top();
                 arrivals_.pop();
                 now_ = std::max(now_, arrival.at);
-                sink.on_transfer(arrival.token, true);
+                sink.on_transfer(arrival.token, fails_after-- != 0);
             } else {
                 now_ = std::max(now_, alarm_);
                 alarm_ = -1;
@@ -48,6 +48,8 @@ public:
     void stop() override { stopped_ = true; }
     std::pair<double, double> route(sim::HostId, sim::HostId) override { return {bandwidth_, latency_s_}; }
     const std::vector<std::string>& warnings() const override { return warnings_; }
+
+    std::int64_t fails_after = -1;  ///< so many transfers arrive, and then one fails; -1: none does
 
 private:
     struct Arrival {

@@ -20,6 +20,7 @@ struct NetworkShape {
     double bandwidth = 1e12;
     double jitter = 0;
     std::uint64_t seed = 0;
+    std::int64_t fails_after = -1;  ///< transfers that arrive before one fails; -1: none does
 };
 
 /// A scenario of timing only: lambda workers, 1 ms a sample on a host of its own, lognormal noise.
@@ -60,6 +61,7 @@ inline Scenario learning_scenario(const std::string& protocol, int lambda, int b
 inline Simulated simulate(const Scenario& scenario, std::int64_t samples, const NetworkShape& shape = {},
                           const learn::Task* task = nullptr, std::int64_t interrupt_after = -1) {
     IdealNetwork network(sim::star_hosts(scenario), shape.latency_s, shape.bandwidth, shape.jitter, shape.seed);
+    network.fails_after = shape.fails_after;
     const auto placement = sim::place(scenario, network.hosts());
     Simulated result;
     StepChecker checker;
@@ -76,7 +78,8 @@ inline Simulated simulate(const Scenario& scenario, std::int64_t samples, const 
         if (interrupt_after >= 0 && interrupt_after-- == 0) interrupted = true;
     };
     result.report = sim::Run(input, network, placement).go();
-    if (result.report.status != Status::deadlock) checker.at_end();
+    const auto status = result.report.status;
+    if (status != Status::deadlock && status != Status::peer_lost) checker.at_end();
     result.started = checker.started;
     return result;
 }

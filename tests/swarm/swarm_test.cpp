@@ -141,3 +141,22 @@ TEST_CASE("swarm: a run that is interrupted at any step ends in order, with ever
         REQUIRE((run.report.status == Status::interrupted || run.report.status == Status::finished));
     }
 }
+
+TEST_CASE("swarm: a run that a failed transfer ends says so, with every gradient in the books") {
+    int lost = 0;
+    for (std::uint64_t seed = 1; seed <= 400; ++seed) {
+        auto it = draw(seed);
+        it.network.fails_after = static_cast<std::int64_t>(seed % 97);
+        INFO("seed ", seed);
+        const auto run = simulate(it.scenario, it.samples, it.network);
+        auto scenario = it.scenario;
+        scenario.stop = {};
+        REQUIRE_NOTHROW(check_books(scenario, it.samples, run.ledger, run.started));
+        REQUIRE(static_cast<int>(run.ledger.workers.size()) == scenario.lambda());
+        if (run.report.status == Status::finished) continue;
+        REQUIRE(run.report.status == Status::peer_lost);
+        REQUIRE(run.report.detail.find("failed: a host or link of its route is off") != std::string::npos);
+        ++lost;
+    }
+    CHECK(lost > 100);
+}

@@ -1,0 +1,22 @@
+#include "core/rows.hpp"
+
+namespace rubato {
+
+GradientRow unapplied_row(WorkerId worker, const Push& push, Outcome outcome) {
+    GradientRow row;
+    row.seq = -1;
+    row.worker = worker;
+    row.worker_seq = push.worker_seq;
+    row.read_version = push.read_version;
+    row.samples = push.batch.count;
+    row.pull_ns = push.pull_ns;
+    row.begin_ns = push.begin_ns;
+    row.end_ns = push.end_ns;
+    row.push_ns = push.push_ns;
+    row.outcome = outcome;
+    row.loss = push.loss;
+    row.batch = push.batch;
+    return row;
+}
+
+}  // namespace rubato

@@ -1,0 +1,120 @@
+#include "learn/pool.hpp"
+#include "learn/buffers.hpp"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <set>
+#include <stdexcept>
+#include <thread>
+
+using namespace rubato;
+using namespace rubato::learn;
+
+namespace {
+
+/// Gradient: the worker's number in every element. Worker 99 cannot do it.
+struct Numbers : Task {
+    std::int64_t parameters() const override { return 4; }
+    std::int64_t samples() const override { return 1; }
+    std::unique_ptr<Workspace> workspace() const override { return std::make_unique<Workspace>(); }
+    void initialize(std::span<float>) const override {}
+    double gradient(std::span<const float>, WorkerId worker, std::int64_t, const Batch&, std::span<float> gradient,
+                    Workspace&) const override {
+        if (worker == 99) throw std::runtime_error("worker 99");
+        std::this_thread::sleep_for(std::chrono::microseconds(200));
+        for (float& it : gradient) it = static_cast<float>(worker);
+        return worker;
+    }
+    Metrics evaluate(std::span<const float>, Parallel&) const override { return {}; }
+    std::vector<std::int32_t> sample_ids(WorkerId, const Batch&) const override { return {}; }
+};
+
+/// Jobs that are due in turn; memory is given when they are opened, and counted.
+struct Bench {
+    Numbers task;
+    BufferPool buffers{4};
+    std::vector<WorkerId> opened;
+    Pool pool;
+    std::vector<GradientJob> jobs;
+
+    Bench(int threads, int count)
+        : pool(task, threads,
+               [this](GradientJob& job) {
+                   job.gradient = buffers.data(job.buffer);
+                   opened.push_back(job.worker);
+               }),
+          jobs(static_cast<std::size_t>(count)) {
+        for (int i = count; i-- > 0;) {
+            auto& job = jobs[static_cast<std::size_t>(i)];
+            job.worker = i;
+            job.due = i;
+            job.buffer = buffers.allocate();
+            pool.submit(job);
+        }
+    }
+};
+
+}  // namespace
+
+TEST_CASE("pool: every job is computed once, whatever the number of threads, and few are open at a time") {
+    for (const int threads : {1, 2, 4}) {
+        CAPTURE(threads);
+        Bench it(threads, 40);
+        std::size_t waited = 0;
+        for (auto& job : it.jobs) {
+            it.pool.wait(job);
+            ++waited;
+            CHECK(job.loss == job.worker);
+            for (const float element : job.gradient) CHECK(element == static_cast<float>(job.worker));
+            // Each other thread has one job and two more in its queue; the owner may have done one in between.
+            CHECK(it.opened.size() <= waited + 6 * static_cast<std::size_t>(threads - 1));
+            it.buffers.release(job.buffer);
+        }
+        CHECK(it.opened.size() == 40);
+        CHECK(std::set(it.opened.begin(), it.opened.end()).size() == 40);
+        CHECK(it.buffers.outstanding() == 0);
+        if (threads == 1) CHECK(std::ranges::is_sorted(it.opened));
+    }
+}
+
+TEST_CASE("pool: a cancelled job is not waited for, and one that fails says so to whoever waits") {
+    for (const int threads : {1, 3}) {
+        CAPTURE(threads);
+        Bench it(threads, 20);
+        for (std::size_t i = 0; i < 20; i += 2) it.pool.cancel(it.jobs[i]);
+        for (std::size_t i = 1; i < 20; i += 2) {
+            it.pool.wait(it.jobs[i]);
+            CHECK(it.jobs[i].loss == static_cast<double>(i));
+        }
+        auto& job = it.jobs[0];
+        job.worker = 99;
+        it.pool.submit(job);
+        CHECK_THROWS_WITH(it.pool.wait(job), "worker 99");
+        job.worker = 3;
+        it.pool.submit(job);
+        it.pool.wait(job);
+        CHECK(job.loss == 3);
+    }
+}
+
+TEST_CASE("pool: run() does each piece once while gradients wait, and hands on what a piece throws") {
+    for (const int threads : {1, 3}) {
+        CAPTURE(threads);
+        Bench it(threads, 8);
+        std::atomic<int> sum = 0;
+        it.pool.run(100, [&](int piece) { sum += piece; });
+        CHECK(sum == 4950);
+        std::atomic<int> done = 0;
+        CHECK_THROWS_WITH(it.pool.run(10,
+                                      [&](int piece) {
+                                          ++done;
+                                          if (piece == 4) throw std::runtime_error("piece 4");
+                                      }),
+                          "piece 4");
+        CHECK(done == 10);
+        for (auto& job : it.jobs) it.pool.wait(job);
+    }
+}

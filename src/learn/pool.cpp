@@ -6,6 +6,7 @@ namespace rubato::learn {
 
 Pool::Pool(const Task& task, int threads, Open open) : task_(task), open_(std::move(open)) {
     if (threads <= 0) threads = std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+    open_limit_ = open_jobs * static_cast<std::size_t>(threads);
     threads_.reserve(static_cast<std::size_t>(threads - 1));
     for (int i = 1; i < threads; ++i) threads_.emplace_back([this] { loop(); });
 }
@@ -29,6 +30,8 @@ void Pool::submit(GradientJob& job) {
 }
 
 void Pool::open(GradientJob& job) {
+    waiting_.erase(&job);
+    ++open_count_;
     if (open_) open_(job);
 }
 
@@ -36,9 +39,8 @@ void Pool::open(GradientJob& job) {
 void Pool::refill() {
     if (threads_.empty()) return;
     std::unique_lock lock(mutex_);
-    while (!waiting_.empty() && queue_.size() < open_jobs * threads_.size()) {
+    while (!waiting_.empty() && open_count_ < open_limit_) {
         GradientJob& job = **waiting_.begin();
-        waiting_.erase(waiting_.begin());
         open(job);
         job.state = GradientJob::State::queued;
         queue_.push_back(&job);
@@ -63,26 +65,33 @@ void Pool::compute_here(GradientJob& job, std::unique_lock<std::mutex>& lock) {
     job.state = GradientJob::State::done;
 }
 
-// While another thread is at the job that is waited for, the owner does one that will be waited for later.
-void Pool::wait(GradientJob& job) {
+GradientJob* Pool::next_for(GradientJob& job) {
     using State = GradientJob::State;
+    if (job.state == State::waiting) {
+        open(job);
+        return &job;
+    }
+    if (job.state == State::queued || !queue_.empty()) {
+        GradientJob* next = job.state == State::queued ? &job : queue_.front();
+        queue_.erase(std::ranges::find(queue_, next));
+        return next;
+    }
+    if (waiting_.empty() || open_count_ >= open_limit_) return nullptr;
+    GradientJob* next = *waiting_.begin();
+    open(*next);
+    return next;
+}
+
+void Pool::wait(GradientJob& job) {
     std::unique_lock lock(mutex_);
-    while (job.state != State::done) {
-        GradientJob* next = nullptr;
-        if (job.state == State::waiting || (job.state == State::running && queue_.empty() && !waiting_.empty())) {
-            next = job.state == State::waiting ? &job : *waiting_.begin();
-            waiting_.erase(next);
-            open(*next);
-        } else if (job.state == State::queued || !queue_.empty()) {
-            next = job.state == State::queued ? &job : queue_.front();
-            queue_.erase(std::ranges::find(queue_, next));
-        }
-        if (next != nullptr)
+    while (job.state != GradientJob::State::done) {
+        if (GradientJob* next = next_for(job))
             compute_here(*next, lock);
         else
             done_.wait(lock);
     }
     lock.unlock();
+    --open_count_;
     refill();
     if (job.error) std::rethrow_exception(job.error);
 }
@@ -90,7 +99,10 @@ void Pool::wait(GradientJob& job) {
 void Pool::cancel(GradientJob& job) {
     using State = GradientJob::State;
     std::unique_lock lock(mutex_);
-    if (job.state == State::waiting) waiting_.erase(&job);
+    if (job.state == State::waiting)
+        waiting_.erase(&job);
+    else
+        --open_count_;
     if (job.state == State::queued) queue_.erase(std::ranges::find(queue_, &job));
     done_.wait(lock, [&] { return job.state != State::running; });
     job.state = State::done;

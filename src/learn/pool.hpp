@@ -57,7 +57,7 @@ public:
     void run(int jobs, const std::function<void(int)>& job) override;
 
 private:
-    static constexpr std::size_t open_jobs = 2;  ///< queued for each thread besides the owner
+    static constexpr std::size_t open_jobs = 4;  ///< for each thread: begun or not, until they are waited for
 
     struct ByDue {
         bool operator()(const GradientJob* a, const GradientJob* b) const {
@@ -69,6 +69,9 @@ private:
     void open(GradientJob& job);
     void refill();
     void compute(GradientJob& job, Workspace& workspace) const;
+    /// What the owner may do while `job` is not done: the job itself or, while another thread is at it, one that will be
+    /// waited for later; null where it can only wait.
+    GradientJob* next_for(GradientJob& job);
     void compute_here(GradientJob& job, std::unique_lock<std::mutex>& lock);
     /// One job of run() by the calling thread.
     void take_part(std::unique_lock<std::mutex>& lock);
@@ -78,6 +81,7 @@ private:
     std::unique_ptr<Workspace> workspace_;   ///< the owner's; made when first needed
     std::set<GradientJob*, ByDue> waiting_;  ///< of the owner alone
     std::uint64_t submitted_ = 0;
+    std::size_t open_count_ = 0, open_limit_;  ///< of the owner alone, too
     std::mutex mutex_;
     std::condition_variable work_, done_;
     std::deque<GradientJob*> queue_;                      ///< opened, for any thread

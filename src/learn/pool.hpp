@@ -69,8 +69,8 @@ private:
     void open(GradientJob& job);
     void refill();
     void compute(GradientJob& job, Workspace& workspace) const;
-    /// What the owner may do while `job` is not done: the job itself or, while another thread is at it, one that will be
-    /// waited for later; null where it can only wait.
+    /// What the owner may do while `job` is not done: the job itself or, while another thread is at it, one that will
+    /// be waited for later; null where it can only wait.
     GradientJob* next_for(GradientJob& job);
     void compute_here(GradientJob& job, std::unique_lock<std::mutex>& lock);
     /// One job of run() by the calling thread.

@@ -36,15 +36,15 @@ void Server::on(Time now, const Delivered& event, Actions& actions) {
         ++from.pushes;
         from.busy = false;
         from.since_ns = now;
-        inbox_.push_back({event.from, now, event.payload, *push});
+        take_in(now, event, *push, actions);
     } else if (const auto* inquiry = std::get_if<Inquiry>(&event.message)) {
-        if (!stopping_) inbox_.push_back({event.from, now, event.payload, *inquiry});
+        take_in(now, event, *inquiry, actions);
     } else if (const auto* bye = std::get_if<Bye>(&event.message)) {
         return on_bye(now, event.from, *bye, actions);
     } else {
         throw std::logic_error("the server was sent a message that is not for servers");
     }
-    drain(now, actions);
+    if (stopping_) try_finish(now, actions);
 }
 
 // Strictly one at a time: an inquiry that waits behind a gradient is answered with the weights that this gradient made.
@@ -56,25 +56,24 @@ void Server::drain(Time now, Actions& actions) {
             inbox_.erase(inbox_.begin(), inbox_.begin() + static_cast<std::ptrdiff_t>(inbox_head_));
             inbox_head_ = 0;
         }
-        if (const auto* push = std::get_if<Push>(&work.message))
-            take(now, work.from, *push, work.payload, actions);
-        else if (!stopping_)
-            answer(now, work, std::get<Inquiry>(work.message), actions);
+        std::visit(
+            [&](const auto& message) { handle(now, work.from, work.arrived_ns, work.payload, message, actions); },
+            work.message);
     }
     if (stopping_) try_finish(now, actions);
 }
 
-void Server::take(Time now, RoleId from, const Push& push, const Slice& payload, Actions& actions) {
+void Server::handle(Time now, RoleId from, Time, const Slice& payload, const Push& push, Actions& actions) {
     if (!stopping_) return accept(now, from, push, payload.buffer, actions);
     leave_over(unapplied_row(from - 1, push, Outcome::leftover), actions);
     actions.list.emplace_back(Release{payload.buffer});
 }
 
-void Server::answer(Time now, const Work& work, const Inquiry& inquiry, Actions& actions) {
-    if (on_ready(policy_, work.from - 1) == Ready::hold) return;
-    const auto batch = dealer_.deal(work.from - 1);
+void Server::handle(Time now, RoleId from, Time arrived_ns, const Slice&, const Inquiry& inquiry, Actions& actions) {
+    if (stopping_ || on_ready(policy_, from - 1) == Ready::hold) return;
+    const auto batch = dealer_.deal(from - 1);
     if (!batch) return;  // nothing left to compute on: the worker hears again when the run ends
-    reply(work.from, batch, inquiry.have != version_, 0, now - work.arrived_ns, actions);
+    reply(from, batch, inquiry.have != version_, 0, now - arrived_ns, actions);
 }
 
 void Server::reply(RoleId to, const std::optional<Batch>& batch, bool with_weights, Time held_ns, Time queued_ns,

@@ -80,9 +80,17 @@ private:
     void on(Time now, const Abandoned& event, Actions& actions);
 
     // server.cpp: messages, one at a time
+    /// Deals with a message that has just arrived, or lets it wait its turn.
+    template <class M>
+    void take_in(Time now, const Delivered& event, const M& message, Actions& actions) {
+        if (busy_ || inbox_head_ < inbox_.size())
+            inbox_.push_back({event.from, now, event.payload, message});
+        else
+            handle(now, event.from, now, event.payload, message, actions);
+    }
+    void handle(Time now, RoleId from, Time arrived_ns, const Slice& payload, const Push& push, Actions& actions);
+    void handle(Time now, RoleId from, Time arrived_ns, const Slice& payload, const Inquiry& inquiry, Actions& actions);
     void drain(Time now, Actions& actions);
-    void take(Time now, RoleId from, const Push& push, const Slice& payload, Actions& actions);
-    void answer(Time now, const Work& work, const Inquiry& inquiry, Actions& actions);
     void reply(RoleId to, const std::optional<Batch>& batch, bool with_weights, Time held_ns, Time queued_ns,
                Actions& actions);
     void release_round(Time now, Actions& actions);

@@ -32,18 +32,19 @@ double Server::scheduled_rate() const {
 }
 
 void Server::accept(Time now, RoleId from, const Push& push, BufferId gradient, Actions& actions) {
-    RuleInfo info = rule_info();
-    info.staleness = static_cast<double>(version_ - push.read_version);
-    info.age = static_cast<double>(now - push.pull_ns) * 1e-9;
-    info.worker = from - 1;
-    info.samples = push.batch.count;
-
-    Contribution contribution;
+    auto& contribution = round_.emplace_back();
     contribution.row = unapplied_row(from - 1, push, Outcome::applied);
     contribution.row.seq = accepted_;
     contribution.row.apply_version = version_;
     contribution.gradient = gradient;
-    contribution.factor = config_.rule.gradient_factor(info);
+    if (config_.rule.weighs_gradients()) {
+        RuleInfo info = rule_info();
+        info.staleness = static_cast<double>(version_ - push.read_version);
+        info.age = static_cast<double>(now - push.pull_ns) * 1e-9;
+        info.worker = from - 1;
+        info.samples = push.batch.count;
+        contribution.factor = config_.rule.gradient_factor(info);
+    }
 
     ++accepted_;
     accepted_samples_ += push.batch.count;
@@ -53,7 +54,6 @@ void Server::accept(Time now, RoleId from, const Push& push, BufferId gradient, 
         if (!std::isfinite(push.loss)) diverge(from - 1, push.worker_seq, push.read_version);
     }
     const auto decision = on_arrival(policy_, {from - 1, push.read_version, push.batch.count});
-    round_.push_back(contribution);
     if (decision.fire)
         fire(now, actions);
     else if (!traits_.batch_order)
@@ -107,7 +107,7 @@ void Server::fire(Time now, Actions& actions) {
                 {it.gradient, it.factor * (static_cast<double>(it.row.samples) / total), it.row.read_version, 1});
 
     rate_ = scheduled_rate();
-    update_factor_ = config_.rule.update_factor(rule_info());
+    update_factor_ = config_.rule.kind == StalenessRule::Kind::none ? 1 : config_.rule.update_factor(rule_info());
     const auto first_step = static_cast<std::int32_t>(actions.steps.size());
     const auto parts = static_cast<std::int32_t>(actions.parts.size()) - first_part;
     actions.steps.push_back({first_part, parts, rate_ * update_factor_});

@@ -49,6 +49,10 @@ struct StalenessRule {
     double exponent = 0.5;
     std::shared_ptr<const Expression> expression;
 
+    /// Whether gradient_factor may be anything but 1.
+    bool weighs_gradients() const {
+        return kind == Kind::inverse_staleness || kind == Kind::polynomial || kind == Kind::expression;
+    }
     /// Factor on the learning rate of the whole update.
     double update_factor(const RuleInfo& info) const;
     /// Factor on one gradient.

@@ -15,21 +15,35 @@
 
 namespace rubato::learn {
 
-/// Not thread-safe. elements: length of each storage; 0: handles only.
+/// Not thread-safe. elements: length of each storage; 0: handles only. Its members are called several times a message,
+/// hence inline.
 class BufferPool {
 public:
     explicit BufferPool(std::int64_t elements) : elements_(elements) {}
 
     /// A new handle with one reference on contents of its own (unspecified).
-    BufferId allocate();
+    BufferId allocate() { return new_handle(-1, -1); }
     /// A new handle with one reference on the contents of `buffer`, occupying a slot of `channel` (-1: none).
-    BufferId share(BufferId buffer, std::int32_t channel);
+    BufferId share(BufferId buffer, std::int32_t channel) {
+        auto& it = handle(buffer);
+        return new_handle(elements_ == 0 ? -1 : storage(it), channel);
+    }
     void retain(BufferId buffer) { ++handle(buffer).references; }
     /// Ends one reference. Returns the channel whose slot became free, or -1. Throws std::logic_error where there is
     /// none left to end.
-    std::int32_t release(BufferId buffer);
+    std::int32_t release(BufferId buffer) {
+        auto& it = handle(buffer);
+        if (--it.references > 0) return -1;
+        --outstanding_;
+        if (it.storage >= 0) leave(it.storage);
+        free_handles_.push_back(buffer);
+        return it.channel;
+    }
     /// Whether the handle has one reference and its storage no other handle: then it may be written in place.
-    bool sole(BufferId buffer) const;
+    bool sole(BufferId buffer) const {
+        const auto& it = handles_[static_cast<std::size_t>(buffer)];
+        return it.references == 1 && (it.storage < 0 || storages_[static_cast<std::size_t>(it.storage)].handles == 1);
+    }
     /// Contents of a handle: [elements]; empty in a timing-only run. Stays valid while anyone holds it.
     std::span<float> data(BufferId buffer);
     /// References that have not ended; 0 when all roles have finished.
@@ -45,10 +59,29 @@ private:
         std::int32_t handles = 0;
         std::unique_ptr<float[]> data;
     };
-    Handle& handle(BufferId buffer);
+
+    Handle& handle(BufferId buffer) {
+        if (static_cast<std::size_t>(buffer) >= handles_.size() ||
+            handles_[static_cast<std::size_t>(buffer)].references <= 0)
+            refuse(buffer);
+        return handles_[static_cast<std::size_t>(buffer)];
+    }
+    BufferId new_handle(std::int32_t storage, std::int32_t channel) {
+        ++outstanding_;
+        if (storage >= 0) ++storages_[static_cast<std::size_t>(storage)].handles;
+        if (free_handles_.empty()) {
+            handles_.push_back({1, storage, channel});
+            return static_cast<BufferId>(handles_.size() - 1);
+        }
+        const BufferId id = free_handles_.back();
+        free_handles_.pop_back();
+        handles_[static_cast<std::size_t>(id)] = {1, storage, channel};
+        return id;
+    }
+    [[noreturn]] static void refuse(BufferId buffer);
     /// The storage of a handle, given now if it has none.
     std::int32_t storage(Handle& handle);
-    BufferId new_handle(std::int32_t storage, std::int32_t channel);
+    void leave(std::int32_t storage);
 
     std::int64_t elements_ = 0;
     std::int64_t outstanding_ = 0;

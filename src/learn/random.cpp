@@ -2,6 +2,7 @@
 
 #include <Random123/philox.h>
 
+#include <bit>
 #include <cassert>
 #include <cmath>
 
@@ -63,53 +64,129 @@ double Stream::normal() {
 }
 
 double Stream::lognormal(double cv) {
-    if (cv == 0) return 1;
-    const double variance = log_portable(1 + cv * cv);
-    return exp_portable(std::sqrt(variance) * normal() - variance / 2);
+    return cv == 0 ? 1 : Lognormal(cv).from_normal(normal());
 }
 
-double log_portable(double x) {
-    int exponent = 0;
-    double m = std::frexp(x, &exponent);
-    if (m < 0.70710678118654752) {
-        m *= 2;
-        exponent--;
-    }
+namespace {
+
+// The functions below are written once for a number and for four side by side: their bits are the same, as each lane
+// does the same operations (and no compiler may fuse two of them, see meson.build).
+using Four = double __attribute__((vector_size(32)));
+using FourWords = std::int64_t __attribute__((vector_size(32)));
+
+/// x = m * 2^exponent with m in [0.5, 1), for normal x > 0.
+void split(double x, double& m, double& exponent) {
+    const auto bits = std::bit_cast<std::int64_t>(x);
+    m = std::bit_cast<double>((bits & 0xfffffffffffff) | 0x3fe0000000000000);
+    exponent = static_cast<double>((bits >> 52) - 1022);
+}
+void split(const Four& x, Four& m, Four& exponent) {
+    const auto bits = std::bit_cast<FourWords>(x);
+    m = std::bit_cast<Four>((bits & 0xfffffffffffff) | 0x3fe0000000000000);
+    exponent = __builtin_convertvector((bits >> 52) - 1022, Four);
+}
+
+/// x * 2^k for a whole k, where x and the product are normal.
+double scale(double x, double k) {
+    return x * std::bit_cast<double>((static_cast<std::int64_t>(k) + 1023) << 52);
+}
+Four scale(const Four& x, const Four& k) {
+    return x * std::bit_cast<Four>((__builtin_convertvector(k, FourWords) + 1023) << 52);
+}
+
+double floor_of(double x) {
+    return std::floor(x);
+}
+Four floor_of(const Four& x) {
+    return Four{std::floor(x[0]), std::floor(x[1]), std::floor(x[2]), std::floor(x[3])};
+}
+double root_of(double x) {
+    return std::sqrt(x);
+}
+Four root_of(const Four& x) {
+    return Four{std::sqrt(x[0]), std::sqrt(x[1]), std::sqrt(x[2]), std::sqrt(x[3])};
+}
+
+template <class T>
+T log_of(const T& x) {
+    T m, exponent;
+    split(x, m, exponent);
+    const auto low = m < 0.70710678118654752;
+    m = low ? m * 2 : m;
+    exponent = low ? exponent - 1 : exponent;
     // log m = 2 artanh s; |s| <= 0.172, so the series to s^21 is exact to 1e-18.
-    const double s = (m - 1) / (m + 1);
-    const double s2 = s * s;
-    double sum = 0;
+    const T s = (m - 1) / (m + 1);
+    const T s2 = s * s;
+    T sum = s2 - s2;
     for (int k = 21; k >= 3; k -= 2) sum = (sum + 1.0 / k) * s2;
     const double ln2_high = 0x1.62e42fefa38p-1, ln2_low = 0x1.ef35793c7673p-45;  // Cody and Waite
     return exponent * ln2_high + (2 * s + (2 * s * sum + exponent * ln2_low));
 }
 
-double exp_portable(double x) {
+template <class T>
+T exp_of(const T& x) {
     const double ln2_high = 0x1.62e42fefa38p-1, ln2_low = 0x1.ef35793c7673p-45;
-    const double k = std::floor(x * 1.4426950408889634 + 0.5);
-    const double r = (x - k * ln2_high) - k * ln2_low;
-    double sum = 1;  // Horner over r^n / n!, |r| <= 0.35
-    for (int n = 14; n >= 1; n--) sum = 1 + sum * r / n;
-    return std::ldexp(sum, static_cast<int>(k));
+    const T k = floor_of(x * 1.4426950408889634 + 0.5);
+    const T r = (x - k * ln2_high) - k * ln2_low;
+    T sum = r - r + 1;  // Horner over r^n / n!, |r| <= 0.35
+    for (int n = 14; n >= 1; n--) sum = 1 + sum * r / static_cast<double>(n);
+    return scale(sum, k);
+}
+
+template <class T>
+void cos_sin_of(const T& turns, T& cosine, T& sine) {
+    // Reduced exactly to an eighth of a turn on either side of a quarter.
+    const T quarter = floor_of(turns * 4 + 0.5);
+    const T angle = (turns - quarter * 0.25) * 6.283185307179586;
+    const T a2 = angle * angle;
+    T c = a2 - a2 + 1, s = c;
+    for (int n = 16; n >= 2; n -= 2) {
+        c = 1 - c * a2 / static_cast<double>(n * (n - 1));
+        s = 1 - s * a2 / static_cast<double>(n * (n + 1));
+    }
+    s *= angle;
+    const auto odd = (quarter == 1) | (quarter == 3);
+    const T across = odd ? s : c;
+    const T along = odd ? c : s;
+    cosine = ((quarter == 1) | (quarter == 2)) ? -across : across;
+    sine = ((quarter == 2) | (quarter == 3)) ? -along : along;
+}
+
+}  // namespace
+
+double log_portable(double x) {
+    return log_of(x);
+}
+
+double exp_portable(double x) {
+    return exp_of(x);
 }
 
 std::array<double, 2> cos_sin_turns(double turns) {
-    // Reduced exactly to an eighth of a turn on either side of a quarter.
-    const int quarter = static_cast<int>(std::floor(turns * 4 + 0.5));
-    const double angle = (turns - quarter * 0.25) * 6.283185307179586;
-    const double a2 = angle * angle;
-    double cosine = 1, sine = 1;
-    for (int n = 16; n >= 2; n -= 2) {
-        cosine = 1 - cosine * a2 / (n * (n - 1));
-        sine = 1 - sine * a2 / (n * (n + 1));
+    double cosine, sine;
+    cos_sin_of(turns, cosine, sine);
+    return {cosine, sine};
+}
+
+double Lognormal::from_normal(double normal) const {
+    return exp_portable(deviation_ * normal - variance_ / 2);
+}
+
+Lognormal::Lognormal(double cv) : variance_(log_portable(1 + cv * cv)), deviation_(std::sqrt(variance_)) {}
+
+std::array<double, 4> Lognormal::four(std::uint64_t seed, std::uint32_t role, Purpose purpose,
+                                      std::uint64_t index) const {
+    Four first, second;
+    for (std::uint64_t i = 0; i < 4; ++i) {
+        Stream stream(seed, role, purpose, index + i);
+        first[i] = stream.uniform();
+        second[i] = stream.uniform();
     }
-    sine *= angle;
-    switch (quarter % 4) {
-        case 0: return {cosine, sine};
-        case 1: return {-sine, cosine};
-        case 2: return {-cosine, -sine};
-        default: return {sine, -cosine};
-    }
+    const Four radius = root_of(-2 * log_of(first));
+    Four cosine, sine;
+    cos_sin_of(second, cosine, sine);
+    const Four value = exp_of(deviation_ * (radius * cosine) - variance_ / 2);
+    return {value[0], value[1], value[2], value[3]};
 }
 
 void shuffle(std::span<std::int32_t> values, Stream stream) {

@@ -50,6 +50,20 @@ private:
     double normal_ = 0;
 };
 
+/// A lognormal distribution with mean 1 and coefficient of variation cv > 0.
+class Lognormal {
+public:
+    explicit Lognormal(double cv);
+    /// The value that belongs to a standard normal one.
+    double from_normal(double normal) const;
+    /// The first draws of the streams (seed, role, purpose, index + 0 ... 3), computed side by side: the bits of
+    /// Stream::lognormal, in a third of the time.
+    std::array<double, 4> four(std::uint64_t seed, std::uint32_t role, Purpose purpose, std::uint64_t index) const;
+
+private:
+    double variance_, deviation_;  ///< of the logarithm
+};
+
 /// The same bits on every machine, which std::log and std::cos do not promise; within 2 units in the last place or so.
 /// log_portable: x > 0, finite, normal. exp_portable: |x| < 700. cos_sin_turns: {cos, sin} of 2 pi turns, 0 <= turns
 /// <= 1.

@@ -12,13 +12,16 @@ namespace rubato::sim {
 /// A message or model that was asked to be sent; lives from its Send until it is taken.
 using FlowId = std::int32_t;
 
-/// Something that is due: an event for a role or, where flow >= 0, a flow that leaves its sender's apply lane.
-struct Due {
-    Event event;
+/// Something that is due: an event for a role or, where flow >= 0, a flow that leaves its sender's apply lane. A
+/// delivery also tells its sender, at the same time, that the message is taken.
+struct alignas(64) Due {
     RoleId to = 0;
+    RoleId sender = -1;  ///< role that `taken` goes to; -1: none
     FlowId flow = -1;
     std::int32_t job = -1;  ///< computation whose result the event carries
     bool cancelled = false;
+    Taken taken;
+    Event event;
 };
 using DueId = std::int32_t;
 
@@ -28,38 +31,88 @@ public:
     /// Rank of a completion of the role's own actions among the channels: after all messages.
     static constexpr int own = 3;
 
-    DueId push(Time at, RoleId to, RoleId from, int channel) {
+    /// One event of an instant: that of the Due or, where `taken`, the notice to its sender.
+    struct Item {
+        std::uint64_t order;  ///< to (32 bits), from (30), channel (2)
+        std::uint64_t sequence;
+        DueId id;
+        bool taken;
+        bool operator<(const Item& other) const {
+            return order != other.order ? order < other.order : sequence < other.sequence;
+        }
+    };
+
+    /// A Due that is to be scheduled later, with neither sender nor flow nor job.
+    DueId create() {
         if (free_.empty()) grow();
         const DueId id = free_.back();
         free_.pop_back();
         auto& due = (*this)[id];
-        due.to = to;
-        due.flow = due.job = -1;
+        due.sender = due.flow = due.job = -1;
         due.cancelled = false;
-        insert({at,
-                (static_cast<std::uint64_t>(to) << 32) | (static_cast<std::uint64_t>(from) << 2) |
-                    static_cast<std::uint64_t>(channel),
-                next_++, id});
+        return id;
+    }
+    void schedule(DueId id, Time at, RoleId to, RoleId from, int channel) {
+        (*this)[id].to = to;
+        if (at == present_)
+            gather({at, order_of(to, from, channel), next_++, id}, now_);
+        else
+            insert({at, order_of(to, from, channel), next_++, id});
+    }
+    DueId push(Time at, RoleId to, RoleId from, int channel) {
+        const DueId id = create();
+        schedule(id, at, to, from, channel);
         return id;
     }
     Due& operator[](DueId id) {
         return blocks_[static_cast<std::size_t>(id) / block][static_cast<std::size_t>(id) % block];
     }
+    void cancel(DueId id) {
+        (*this)[id].cancelled = true;
+        ++cancelled_;
+    }
 
+    /// What is pushed for this time from now on need not go through the heap.
+    void set_present(Time now) {
+        if (now_.empty()) present_ = now;
+    }
     /// Time of the earliest that is not cancelled; -1: none.
     Time next() {
-        while (!heap_.empty() && (*this)[heap_.front().id].cancelled) free(pop());
-        return heap_.empty() ? -1 : heap_.front().at;
+        while (cancelled_ > 0 && !heap_.empty() && (*this)[heap_.front().id].cancelled) free(pop().id);
+        if (heap_.empty()) return now_.empty() ? -1 : present_;
+        return now_.empty() ? heap_.front().at : std::min(present_, heap_.front().at);
     }
-    /// Removes the earliest; free() it once it is dealt with.
-    DueId pop() {
-        const DueId id = heap_.front().id;
-        const Key last = heap_.back();
-        heap_.pop_back();
-        if (!heap_.empty()) sink(last);
-        return id;
+    /// Takes out all that is due at `at`, in order; each Due is to be freed once it and its notice are dealt with.
+    void take(Time at, std::vector<Item>& items) {
+        items.clear();
+        if (!now_.empty() && at == present_) items.swap(now_);
+        while (!heap_.empty() && heap_.front().at == at) gather(pop(), items);
+        set_present(at);
+        if (items.size() == 2) {
+            if (items[1] < items[0]) std::swap(items[0], items[1]);
+        } else if (items.size() > 2) {
+            std::sort(items.begin(), items.end());
+        }
     }
-    void free(DueId id) { free_.push_back(id); }
+    /// Calls `f(role)` for those whose events are likely next, and fetches the events.
+    template <class F>
+    void look_ahead(F&& f) const {
+        const std::size_t few = std::min<std::size_t>(heap_.size(), 3);
+        for (std::size_t i = 0; i < few; ++i) {
+            fetch(heap_[i].id);
+            f(static_cast<RoleId>(heap_[i].order >> 32));
+        }
+    }
+    /// Fetches a Due into the cache.
+    void fetch(DueId id) const {
+        const Due* due = &blocks_[static_cast<std::size_t>(id) / block][static_cast<std::size_t>(id) % block];
+        for (std::size_t line = 0; line < sizeof(Due); line += 64)
+            __builtin_prefetch(reinterpret_cast<const char*>(due) + line, 1);
+    }
+    void free(DueId id) {
+        if ((*this)[id].cancelled) --cancelled_;
+        free_.push_back(id);
+    }
 
 private:
     static constexpr std::size_t block = 256;
@@ -67,7 +120,7 @@ private:
 
     struct Key {
         Time at;
-        std::uint64_t order;  ///< to (32 bits), from (30), channel (2)
+        std::uint64_t order;
         std::uint64_t sequence;
         DueId id;
         bool operator<(const Key& other) const {
@@ -77,6 +130,15 @@ private:
         }
     };
 
+    static std::uint64_t order_of(RoleId to, RoleId from, int channel) {
+        return (static_cast<std::uint64_t>(to) << 32) | (static_cast<std::uint64_t>(from) << 2) |
+               static_cast<std::uint64_t>(channel);
+    }
+    void gather(const Key& key, std::vector<Item>& items) {
+        items.push_back({key.order, key.sequence, key.id, false});
+        if (const RoleId sender = (*this)[key.id].sender; sender >= 0)
+            items.push_back({order_of(sender, sender, own), key.sequence, key.id, true});
+    }
     void grow() {
         const auto first = blocks_.size() * block;
         blocks_.push_back(std::make_unique<Due[]>(block));
@@ -92,6 +154,13 @@ private:
             at = parent;
         }
         heap_[at] = key;
+    }
+    Key pop() {
+        const Key first = heap_.front();
+        const Key last = heap_.back();
+        heap_.pop_back();
+        if (!heap_.empty()) sink(last);
+        return first;
     }
     /// Puts `key` in the place of the root.
     void sink(const Key& key) {
@@ -111,9 +180,12 @@ private:
     }
 
     std::vector<Key> heap_;
+    std::vector<Item> now_;  ///< due at present_
+    Time present_ = -1;
     std::vector<std::unique_ptr<Due[]>> blocks_;
     std::vector<DueId> free_;
     std::uint64_t next_ = 0;
+    std::int64_t cancelled_ = 0;
 };
 
 }  // namespace rubato::sim

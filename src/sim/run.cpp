@@ -14,7 +14,10 @@ Run::Run(const RunInput& input, Network& network, const Placement& placement)
       placement_(placement),
       roles_(make_roles(*input.scenario, input.samples, input.parameters)),
       seats_(roles_.size()),
-      transport_(network, placement.host_of_role, input.scenario->cluster.network.concurrent_transfers),
+      noise_(scenario_),
+      transport_(
+          network, placement.host_of_role, input.scenario->cluster.network.concurrent_transfers,
+          [](void* self, const Flow& flow) { static_cast<Run*>(self)->on_start(flow); }, this),
       buffers_(input.task ? input.task->parameters() : 0),
       timeline_(input.recorder != nullptr && input.recorder->wants_timeline()) {
     if (input.task) {
@@ -70,12 +73,12 @@ void Run::on_alarm() {
         for (Time due = queue_.next(); due >= 0 && due <= std::max(reached, network_.now()) && !error_;
              due = queue_.next()) {
             now_ = std::max(now_, due);
-            batch_.clear();
-            while (queue_.next() == due) batch_.push_back(queue_.pop());
-            for (const DueId id : batch_) {
-                if (!queue_[id].cancelled) process(id, now_);
-                queue_.free(id);
-            }
+            queue_.take(due, batch_);
+            if (roles_.size() >= look_ahead_from) queue_.look_ahead([this](RoleId role) { fetch(role); });
+            for (const auto& item : batch_)
+                if (!queue_[item.id].cancelled) process(item, now_);
+            for (const auto& item : batch_)
+                if (!item.taken) queue_.free(item.id);
             if (finished_ == static_cast<int>(roles_.size())) return network_.stop();
             if (!interrupting_ && !seats_[0].finished && input_.interrupted != nullptr && *input_.interrupted) {
                 interrupting_ = true;
@@ -99,12 +102,19 @@ void Run::on_transfer(std::int64_t token, bool ok) {
             report_.detail = failure(id);
             return network_.at(network_.now());  // what is due already still happens
         }
-        deliver(id, std::max(now_, network_.now()));
+        const Time now = std::max(now_, network_.now());
+        queue_.set_present(now);
+        deliver(id, now);
         arm();
     } catch (...) {
         error_ = std::current_exception();
         network_.stop();
     }
+}
+
+void Run::deliver_local(Time now) {
+    while (transport_.has_local())
+        for (const FlowId local : transport_.take_local()) deliver(local, now);
 }
 
 std::string Run::failure(FlowId id) {
@@ -118,25 +128,27 @@ std::string Run::failure(FlowId id) {
 }
 
 void Run::deliver(FlowId id, Time now) {
-    const Flow flow = transport_[id];
-    const auto channel = transport_.channel_of(id);
-    const Slice payload{buffers_.share(flow.payload.buffer, channel), flow.payload.first, flow.payload.count};
-    release(flow.payload.buffer, now);
+    const Flow& flow = transport_[id];
+    auto& due = queue_[flow.due];
+    auto& delivered = std::get<Delivered>(due.event);
+    delivered.started_ns = due.taken.started_ns = flow.started_ns;
+    due.sender = flow.from;
+    const BufferId sent = delivered.payload.buffer;
+    delivered.payload.buffer = buffers_.share(sent, flow.channel_index);
     span(flow.from, flow.channel == Channel::gradient ? "push" : "pull", flow.started_ns, now, flow.to, flow.bytes);
     if (flow.to == 0) server_.bytes_in += static_cast<std::int64_t>(flow.bytes);
-    const DueId due = queue_.push(now, flow.to, flow.from, static_cast<int>(flow.channel));
-    queue_[due].event = Delivered{flow.from, flow.channel, flow.message, payload, flow.sent_ns, flow.started_ns};
-    complete(flow.from, now, Taken{flow.id, flow.started_ns});
+    queue_.schedule(flow.due, now, flow.to, flow.from, static_cast<int>(flow.channel));
+    release(sent, now);
     transport_.arrived(id, now);
-    transport_.free(id);
-    for (const FlowId local : transport_.take_local()) deliver(local, now);
+    if (transport_.has_local()) deliver_local(now);
 }
 
-void Run::process(DueId id, Time now) {
+void Run::process(const EventQueue::Item& item, Time now) {
+    const DueId id = item.id;
+    if (item.taken) return hand(queue_[id].sender, now, queue_[id].taken);
     const RoleId role = queue_[id].to;
     if (const FlowId flow = queue_[id].flow; flow >= 0) {
-        if (transport_.submit(flow, now))
-            for (const FlowId local : transport_.take_local()) deliver(local, now);
+        if (transport_.submit(flow, now)) deliver_local(now);
         return;
     }
     auto& seat = seats_[static_cast<std::size_t>(role)];
@@ -198,10 +210,6 @@ void Run::abandon() {
         if (!seats_[static_cast<std::size_t>(role)].finished) hand(role, now_, Abandoned{status});
     report_.status = status;
     report_.detail = detail;
-}
-
-void Run::span(RoleId role, const char* kind, Time begin, Time end, RoleId peer, double bytes) {
-    if (timeline_) input_.recorder->span({role, kind, begin, end, peer, static_cast<std::int64_t>(bytes)});
 }
 
 }  // namespace rubato::sim

@@ -7,6 +7,7 @@
 #include "sim/cost.hpp"
 #include "sim/driver.hpp"
 #include "sim/event_queue.hpp"
+#include "sim/noise.hpp"
 #include "sim/placement.hpp"
 #include "sim/transport.hpp"
 
@@ -24,6 +25,8 @@ public:
     void on_transfer(std::int64_t token, bool ok) override;
 
 private:
+    static constexpr std::size_t look_ahead_from = 500;  ///< roles; fewer stay in the caches anyway
+
     /// Messages without payload between the server and a worker, in one direction.
     struct ControlChannel {
         Time free_ns = 0;    ///< last arrival
@@ -34,6 +37,8 @@ private:
         Time compute_free_ns = 0, apply_free_ns = 0;  ///< ends of the lanes
         DueId compute = -1;                           ///< the computation under way
         ActionId compute_id = 0;
+        std::int32_t batch = 0;  ///< samples of the last gradient,
+        double seconds = 0;      ///< and what it took without noise
         BufferId compute_weights = no_buffer;
         BufferId weights = no_buffer;           ///< last one given by Start or Applied
         ControlChannel to_server, from_server;  ///< of a worker
@@ -42,8 +47,23 @@ private:
     };
 
     void start_roles();
-    void process(DueId id, Time now);
+    /// Fetches what an event of the role will touch: with thousands of workers it is in no cache.
+    void fetch(RoleId role) const {
+        const auto lines = [](const void* from, std::size_t bytes) {
+            for (std::size_t line = 0; line < bytes; line += 64)
+                __builtin_prefetch(static_cast<const char*>(from) + line, 1);
+        };
+        lines(&roles_[static_cast<std::size_t>(role)], sizeof(Role));
+        lines(&seats_[static_cast<std::size_t>(role)], sizeof(Seat));
+    }
+    void on_start(const Flow& flow) {
+        if (roles_.size() < look_ahead_from) return;
+        queue_.fetch(flow.due);
+        fetch(std::max(flow.from, flow.to));
+    }
+    void process(const EventQueue::Item& item, Time now);
     void deliver(FlowId id, Time now);
+    void deliver_local(Time now);
     std::string failure(FlowId id);
     void hand(RoleId role, Time now, const Event& event);
     void execute(RoleId role, Time now);
@@ -69,7 +89,9 @@ private:
     void release(BufferId buffer, Time now);
     std::string deadlock() const;
     void abandon();
-    void span(RoleId role, const char* kind, Time begin, Time end, RoleId peer = -1, double bytes = 0);
+    void span(RoleId role, const char* kind, Time begin, Time end, RoleId peer = -1, double bytes = 0) {
+        if (timeline_) input_.recorder->span({role, kind, begin, end, peer, static_cast<std::int64_t>(bytes)});
+    }
 
     const RunInput& input_;
     const Scenario& scenario_;
@@ -77,6 +99,7 @@ private:
     const Placement& placement_;
     std::vector<Role> roles_;
     std::vector<Seat> seats_;
+    Noise noise_;
     EventQueue queue_;
     Transport transport_;
     learn::BufferPool buffers_;
@@ -84,7 +107,7 @@ private:
     std::vector<std::unique_ptr<learn::GradientJob>> jobs_;
     std::vector<std::int32_t> free_jobs_;
     std::unique_ptr<learn::Pool> pool_;  ///< after what its threads work on: a run may end in the middle of a gradient
-    std::vector<DueId> batch_;           ///< due at one nanosecond
+    std::vector<EventQueue::Item> batch_;  ///< due at one nanosecond
     Actions actions_;
     trace::DriverReport report_;
     trace::ServerRow server_;

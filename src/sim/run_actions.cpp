@@ -15,7 +15,10 @@ constexpr double control_bytes = 64;
 Time after(Time begin, double seconds) {
     if (!(seconds * 1e9 < 9e18 - static_cast<double>(begin)))
         throw PlatformError("virtual time would pass 285 years: is a figure of cluster in the wrong unit?");
-    return begin + std::llround(seconds * 1e9);
+    // What std::llround does, without the call.
+    const double ns = seconds * 1e9;
+    const auto whole = static_cast<Time>(ns);
+    return begin + whole + (ns - static_cast<double>(whole) >= 0.5 ? 1 : 0);
 }
 
 }  // namespace
@@ -30,7 +33,7 @@ void Run::release(BufferId buffer, Time now) {
     const auto channel = buffers_.release(buffer);
     if (channel < 0) return;
     transport_.slot_freed(channel, now);
-    for (const FlowId local : transport_.take_local()) deliver(local, now);
+    if (transport_.has_local()) deliver_local(now);
 }
 
 // Control messages take latency and bandwidth, but no share of the links; each channel keeps their order.
@@ -42,9 +45,12 @@ void Run::send_control(RoleId role, Time now, const Send& action) {
             network_.control_delay(placement_.host_of_role[static_cast<std::size_t>(role)],
                                    placement_.host_of_role[static_cast<std::size_t>(action.to)], control_bytes);
     const Time at = channel.free_ns = std::max(channel.free_ns, now + channel.delay_ns);
-    queue_[queue_.push(at, action.to, role, static_cast<int>(action.channel))].event =
-        Delivered{role, action.channel, action.message, {}, now, now};
-    complete(role, at, Taken{action.id, now});
+    const DueId id = queue_.create();
+    auto& due = queue_[id];
+    due.event = Delivered{role, action.channel, action.message, {}, now, now};
+    due.sender = role;
+    due.taken = Taken{action.id, now};
+    queue_.schedule(id, at, action.to, role, static_cast<int>(action.channel));
     ++report_.control_messages;
     report_.bytes += static_cast<std::int64_t>(control_bytes);
 }
@@ -52,16 +58,16 @@ void Run::send_control(RoleId role, Time now, const Send& action) {
 void Run::act(RoleId role, Time now, const Send& action) {
     if (action.payload.buffer == no_buffer) return send_control(role, now, action);
     buffers_.retain(action.payload.buffer);
+    const bool pushes = action.channel == Channel::gradient;
     Flow flow;
     flow.from = role;
     flow.to = action.to;
     flow.channel = action.channel;
-    flow.id = action.id;
-    flow.message = action.message;
-    flow.payload = action.payload;
-    flow.sent_ns = now;
-    const bool pushes = action.channel == Channel::gradient;
     flow.bytes = static_cast<double>(pushes ? scenario_.cost.push_bytes : scenario_.cost.pull_bytes);
+    flow.due = queue_.create();
+    auto& due = queue_[flow.due];
+    due.event = Delivered{role, action.channel, action.message, action.payload, now, now};
+    due.taken = Taken{action.id, now};
     ++report_.messages;
     report_.bytes += static_cast<std::int64_t>(flow.bytes);
     const FlowId id = transport_.create(flow);
@@ -77,14 +83,16 @@ void Run::act(RoleId role, Time now, const Send& action) {
         queue_[queue_.push(at, role, role, EventQueue::own)].flow = id;
         return;
     }
-    if (transport_.submit(id, now))
-        for (const FlowId local : transport_.take_local()) deliver(local, now);
+    if (transport_.submit(id, now)) deliver_local(now);
 }
 
 void Run::act(RoleId role, Time now, const Compute& action) {
     auto& seat = seats_[static_cast<std::size_t>(role)];
-    const double seconds =
-        placement_.seconds(role, action.batch.count) * noise_factor(scenario_, role, action.worker_seq);
+    if (seat.batch != action.batch.count) {
+        seat.batch = action.batch.count;
+        seat.seconds = placement_.seconds(role, action.batch.count);
+    }
+    const double seconds = seat.seconds * noise_.factor(role, action.worker_seq);
     const Time begin = std::max(now, seat.compute_free_ns);
     seat.compute_free_ns = after(begin, seconds);
     buffers_.retain(action.weights);
@@ -123,7 +131,7 @@ void Run::act(RoleId role, Time now, const Cancel& action) {
         pool_->cancel(*jobs_[static_cast<std::size_t>(due.job)]);
         free_jobs_.push_back(due.job);
     }
-    due.cancelled = true;
+    queue_.cancel(seat.compute);
     seat.compute = -1;
     seat.compute_free_ns = now;
     span(role, "compute", ready.begin_ns, now);
@@ -192,7 +200,7 @@ void Run::act(RoleId role, Time, const Finish& action) {
     auto& seat = seats_[static_cast<std::size_t>(role)];
     seat.finished = true;
     ++finished_;
-    for (const DueId timer : seat.timers) queue_[timer].cancelled = true;
+    for (const DueId timer : seat.timers) queue_.cancel(timer);
     if (role != 0) return;
     report_.status = action.status;
     report_.detail = ending_text(action);

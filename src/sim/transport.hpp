@@ -6,39 +6,75 @@
 #include "sim/event_queue.hpp"
 #include "sim/network.hpp"
 
+#include <utility>
+
 namespace rubato::sim {
 
 struct Flow {
     RoleId from = 0, to = 0;
     Channel channel = Channel::control;
-    ActionId id = 0;
-    Message message;
-    Slice payload;
+    std::int32_t channel_index = -1;  ///< in the transport
+    DueId due = -1;                   ///< the delivery, scheduled when it arrives
+    FlowId next = -1;                 ///< behind it in the one queue in which it waits
     double bytes = 0;
-    Time sent_ns = 0;
     Time started_ns = 0;
-    std::int32_t lane_index = -1;  ///< of its channel in the transport
-    FlowId next = -1;              ///< behind it in the one queue in which it waits
 };
 
+/// Its members run several times a message, hence inline.
 class Transport {
 public:
-    /// cap: concurrent transfers for each direction of a host's link; 0: unlimited.
-    Transport(Network& network, const std::vector<HostId>& host_of_role, int cap);
+    /// Told of each flow that begins to move, so that the driver can fetch what it will need when the flow arrives.
+    using OnStart = void (*)(void* driver, const Flow& flow);
 
-    FlowId create(const Flow& flow);
+    /// cap: concurrent transfers for each direction of a host's link; 0: unlimited.
+    Transport(Network& network, const std::vector<HostId>& host_of_role, int cap, OnStart on_start, void* driver);
+
+    /// Reserves the flow's place in its channel's order; it moves after submit().
+    FlowId create(const Flow& flow) {
+        FlowId id;
+        if (free_.empty()) {
+            id = static_cast<FlowId>(flows_.size());
+            flows_.push_back(flow);
+        } else {
+            id = free_.back();
+            free_.pop_back();
+            flows_[static_cast<std::size_t>(id)] = flow;
+        }
+        flows_[static_cast<std::size_t>(id)].channel_index = channel_index(flow);
+        return id;
+    }
     Flow& operator[](FlowId id) { return flows_[static_cast<std::size_t>(id)]; }
     /// The flow has left its sender: moves it as soon as its channel, a slot and both links have room. Returns true
     /// where it has arrived at once (both ends on one host).
-    bool submit(FlowId id, Time now);
+    bool submit(FlowId id, Time now) {
+        const auto channel = (*this)[id].channel_index;
+        push(channels_[static_cast<std::size_t>(channel)].queue, id);
+        pump(channel, now);
+        return has_local();
+    }
     /// The transfer of a flow is over; its slot is taken. Starts what waited for its links and its channel.
-    void arrived(FlowId id, Time now);
-    void free(FlowId id) { free_.push_back(id); }
-    /// Index of a channel, for the slot that a delivered buffer occupies.
-    std::int32_t channel_of(FlowId id) const { return flows_[static_cast<std::size_t>(id)].lane_index; }
-    void slot_freed(std::int32_t channel, Time now);
+    void arrived(FlowId id, Time now) {
+        const auto& flow = (*this)[id];
+        const auto from = host_of(flow.from), to = host_of(flow.to);
+        if (from != to) {
+            --port(from).up.active;
+            --port(to).down.active;
+        }
+        const auto channel = flow.channel_index;
+        free_.push_back(id);
+        channels_[static_cast<std::size_t>(channel)].moving = false;
+        pump(channel, now);
+        drain(port(to).down, now);
+        drain(port(from).up, now);
+    }
+    /// A delivered buffer of the channel was released.
+    void slot_freed(std::int32_t channel, Time now) {
+        ++channels_[static_cast<std::size_t>(channel)].slots;
+        pump(channel, now);
+    }
     /// Flows that arrived at once while others were started; the driver delivers them.
-    std::vector<FlowId> take_local();
+    bool has_local() const { return !local_.empty(); }
+    std::vector<FlowId> take_local() { return std::exchange(local_, {}); }
 
 private:
     /// First in, first out, chained through the flows: of 10,000 workers' queues most are empty.
@@ -70,25 +106,70 @@ private:
         std::vector<Pair> others;  ///< sorted by the lower role
     };
 
-    std::int32_t channel_index(const Flow& flow);
+    // A worker computes on the model it was given until the next one has arrived whole, so the channel of weights has
+    // two slots (a double buffer); every other one has one.
+    std::int32_t channel_index(const Flow& flow) {
+        const RoleId lower = std::min(flow.from, flow.to);
+        auto& pairs = pairs_[static_cast<std::size_t>(std::max(flow.from, flow.to))];
+        const auto place = (flow.from == lower ? 0 : 3) + static_cast<std::int32_t>(flow.channel);
+        if (pairs.first.lower == lower) return pairs.first.first + place;
+        return pair_of(pairs, lower).first + place;
+    }
+    Pair& pair_of(Pairs& pairs, RoleId lower);
     Pair new_pair(RoleId lower);
-    void push(Queue& queue, FlowId id);
-    FlowId pop(Queue& queue);
-    void pump(std::int32_t channel, Time now);
-    void admit(FlowId id, Time now);
-    void start(FlowId id, Time now);
-    void drain(Link& link, Time now);
-    bool free_link(const Link& link) const { return cap_ == 0 || link.active < cap_; }
-    Link& up(const Flow& flow) {
-        return ports_[static_cast<std::size_t>(host_of_role_[static_cast<std::size_t>(flow.from)])].up;
+    void push(Queue& queue, FlowId id) {
+        (*this)[id].next = -1;
+        if (queue.empty())
+            queue.head = id;
+        else
+            (*this)[queue.tail].next = id;
+        queue.tail = id;
     }
-    Link& down(const Flow& flow) {
-        return ports_[static_cast<std::size_t>(host_of_role_[static_cast<std::size_t>(flow.to)])].down;
+    FlowId pop(Queue& queue) {
+        const FlowId id = queue.head;
+        queue.head = (*this)[id].next;
+        return id;
     }
+    void pump(std::int32_t channel, Time now) {
+        auto& state = channels_[static_cast<std::size_t>(channel)];
+        if (state.moving || state.slots == 0 || state.queue.empty()) return;
+        const FlowId id = pop(state.queue);
+        state.moving = true;
+        --state.slots;
+        admit(id, now);
+    }
+    void admit(FlowId id, Time now) {
+        auto& flow = (*this)[id];
+        const auto from = host_of(flow.from), to = host_of(flow.to);
+        if (from == to) {
+            flow.started_ns = now;
+            local_.push_back(id);
+            return;
+        }
+        auto& up = port(from).up;
+        auto& down = port(to).down;
+        if (!has_room(up)) return push(up.queue, id);
+        if (!has_room(down)) return push(down.queue, id);
+        ++up.active;
+        ++down.active;
+        flow.started_ns = now;
+        on_start_(driver_, flow);
+        network_.transfer(from, to, flow.bytes, id);
+    }
+    // First come, first served among those that can move: one whose other link is full steps aside into that link's
+    // queue.
+    void drain(Link& link, Time now) {
+        while (has_room(link) && !link.queue.empty()) admit(pop(link.queue), now);
+    }
+    bool has_room(const Link& link) const { return cap_ == 0 || link.active < cap_; }
+    HostId host_of(RoleId role) const { return host_of_role_[static_cast<std::size_t>(role)]; }
+    Port& port(HostId host) { return ports_[static_cast<std::size_t>(host)]; }
 
     Network& network_;
     std::vector<HostId> host_of_role_;
     int cap_;
+    OnStart on_start_;
+    void* driver_;
     std::vector<Port> ports_;  ///< by host
     std::vector<Flow> flows_;
     std::vector<FlowId> free_;

@@ -30,6 +30,13 @@ public:
         ++counts_[at];
     }
 
+    /// Fetches the memory that add(value) will write.
+    void prefetch(std::int64_t value) const {
+        if (value < 0 || counts_.empty()) return;
+        const auto at = static_cast<std::size_t>(class_of(value) - first_);
+        if (at < counts_.size()) __builtin_prefetch(&counts_[at], 1);
+    }
+
     std::optional<double> mean() const {
         if (total_ == 0) return std::nullopt;
         return static_cast<double>(sum_) / static_cast<double>(total_);

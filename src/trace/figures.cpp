@@ -23,7 +23,7 @@ void keep_last(std::optional<double>& kept, const std::optional<double>& value) 
 }  // namespace
 
 Figures::Figures(const Scenario& scenario, std::int64_t samples_per_epoch)
-    : workers(static_cast<std::size_t>(std::max(0, scenario.lambda()))),
+    : workers_(static_cast<std::size_t>(std::max(0, scenario.lambda()))),
       stop_(scenario.stop),
       samples_per_epoch_(samples_per_epoch) {}
 
@@ -36,8 +36,8 @@ void Figures::add(const Actions& actions) {
     }
     for (const EvalRow& row : actions.evals) add(row);
     for (const WorkerRow& row : actions.workers)
-        if (row.worker >= 0 && static_cast<std::size_t>(row.worker) < workers.size())
-            workers[static_cast<std::size_t>(row.worker)].times = row;
+        if (row.worker >= 0 && static_cast<std::size_t>(row.worker) < workers_.size())
+            workers_[static_cast<std::size_t>(row.worker)].times = row;
 }
 
 void Figures::add(const GradientRow& row) {
@@ -45,10 +45,29 @@ void Figures::add(const GradientRow& row) {
     const bool applied = row.outcome == Outcome::applied;
     if (applied) staleness.add(row.staleness());
     if (applied || (row.outcome == Outcome::leftover && row.apply_version >= 0)) samples += row.samples;
-    if (row.worker < 0 || static_cast<std::size_t>(row.worker) >= workers.size()) return;
-    PerWorker& worker = workers[static_cast<std::size_t>(row.worker)];
-    ++worker.outcomes.of(row.outcome);
-    if (applied) worker.staleness.add(row.staleness());
+    if (row.worker < 0 || static_cast<std::size_t>(row.worker) >= workers_.size()) return;
+    pending_.push_back({row.worker, row.outcome, row.staleness()});
+    if (pending_.size() >= pending_max) add_pending();
+}
+
+// Of ten thousand workers none has its figures in a cache. Those of many are fetched at once, and not one after
+// another.
+void Figures::add_pending() {
+    for (const Pending& it : pending_) __builtin_prefetch(&workers_[static_cast<std::size_t>(it.worker)], 1);
+    for (const Pending& it : pending_)
+        if (it.outcome == Outcome::applied)
+            workers_[static_cast<std::size_t>(it.worker)].staleness.prefetch(it.staleness);
+    for (const Pending& it : pending_) {
+        PerWorker& worker = workers_[static_cast<std::size_t>(it.worker)];
+        ++worker.outcomes.of(it.outcome);
+        if (it.outcome == Outcome::applied) worker.staleness.add(it.staleness);
+    }
+    pending_.clear();
+}
+
+const std::vector<Figures::PerWorker>& Figures::workers() {
+    add_pending();
+    return workers_;
 }
 
 void Figures::add(const EvalRow& row) {
@@ -72,7 +91,7 @@ double Figures::epochs() const {
 
 Figures::WorkerTimes Figures::worker_times() const {
     WorkerTimes sum;
-    for (const PerWorker& worker : workers) {
+    for (const PerWorker& worker : workers_) {
         if (!worker.times) continue;
         const WorkerRow& row = *worker.times;
         sum.compute_ns += row.compute_ns;

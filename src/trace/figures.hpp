@@ -45,7 +45,6 @@ public:
     Outcomes outcomes;
     Histogram staleness;  ///< of applied gradients
     SteadyWindow steady;
-    std::vector<PerWorker> workers;
     std::int64_t updates = 0;
     Time last_update_ns = 0;
     /// Accepted by the server: those of applied gradients, and of left-over ones that name the version that they were
@@ -58,11 +57,24 @@ public:
 
     double epochs() const;
     WorkerTimes worker_times() const;
+    /// Figures by worker.
+    const std::vector<PerWorker>& workers();
 
 private:
+    /// An outcome that is not yet in its worker's figures.
+    struct Pending {
+        std::int32_t worker;
+        Outcome outcome;
+        std::int64_t staleness;
+    };
+    static constexpr std::size_t pending_max = 64;
+
     void add(const GradientRow& row);
+    void add_pending();
     void add(const EvalRow& row);
 
+    std::vector<PerWorker> workers_;
+    std::vector<Pending> pending_;
     StopSpec stop_;
     std::int64_t samples_per_epoch_;
 };

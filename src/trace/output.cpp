@@ -71,14 +71,14 @@ void Output::flush() {
     if (log_) log_->flush();
 }
 
-void Output::finish(const Figures& figures, const DriverReport& report, const std::vector<Place>& places) {
+void Output::finish(Figures& figures, const DriverReport& report, const std::vector<Place>& places) {
     for (auto* file : {&gradients_, &updates_, &evals_, &timeline_})
         if (*file) (*file)->close();
     if (log_) log_->finish();
 
     LineFile workers(path("workers.csv"), workers_header);
-    for (std::size_t i = 0; i < figures.workers.size(); ++i) {
-        const auto& worker = figures.workers[i];
+    for (std::size_t i = 0; i < figures.workers().size(); ++i) {
+        const auto& worker = figures.workers()[i];
         const auto id = static_cast<WorkerId>(i);
         workers.append(worker_line(id, place_of(places, id + 1), worker.outcomes, worker.staleness.mean(),
                                    worker.staleness.percentile(99), worker.times, figures.last_update_ns));

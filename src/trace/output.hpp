@@ -22,7 +22,7 @@ public:
     bool logs_events() const { return log_.has_value(); }
     void flush();
     /// Closes the files above and writes workers.csv and servers.csv.
-    void finish(const Figures& figures, const DriverReport& report, const std::vector<Place>& places);
+    void finish(Figures& figures, const DriverReport& report, const std::vector<Place>& places);
     /// The very last file.
     void write_summary(const std::string& text);
 

@@ -24,23 +24,23 @@ struct Recorder::Impl {
     Scenario scenario;
     RecorderOptions options;
     bool timeline = false;
-    bool logs_events = false;
+    std::atomic<bool>& has_error;
 
-    std::mutex mutex;  ///< of all below, the atomics apart
+    std::mutex mutex;  ///< of all below
     Figures figures;
     std::optional<Output> output;
     std::exception_ptr error;  ///< met by the flusher, for the next caller
-    std::atomic<bool> has_error = false;
-    std::atomic<Time> now_ns = 0;
     std::condition_variable_any wake;
     std::jthread flusher;  ///< last, so that it ends before what it uses
 
-    Impl(const Scenario& the_scenario, RecorderOptions the_options)
-        : scenario(the_scenario), options(std::move(the_options)), figures(scenario, options.samples) {
+    Impl(const Scenario& the_scenario, RecorderOptions the_options, std::atomic<bool>& error_flag)
+        : scenario(the_scenario),
+          options(std::move(the_options)),
+          has_error(error_flag),
+          figures(scenario, options.samples) {
         if (options.directory.empty()) return;
         output.emplace(scenario, options);
         timeline = scenario.trace.timeline;
-        logs_events = output->logs_events();
         // Rows may stay away for long (a gradient of ten seconds), so those that came cannot wait for the next one.
         flusher = std::jthread([this](const std::stop_token& stop) { flush_now_and_then(stop); });
     }
@@ -64,12 +64,7 @@ struct Recorder::Impl {
         std::rethrow_exception(std::exchange(error, nullptr));
     }
 
-    void step(Time now, RoleId role, const Event& event, const Actions& actions) {
-        if (now > now_ns.load(std::memory_order_relaxed)) now_ns.store(now, std::memory_order_relaxed);
-        const bool rows = !actions.gradients.empty() || !actions.updates.empty() || !actions.evals.empty() ||
-                          !actions.workers.empty();
-        // Most steps state nothing; they must not cost a lock.
-        if (!rows && !logs_events && !has_error.load(std::memory_order_relaxed)) return;
+    void take(Time now, RoleId role, const Event& event, const Actions& actions) {
         const std::lock_guard lock(mutex);
         figures.add(actions);
         rethrow();
@@ -97,12 +92,14 @@ struct Recorder::Impl {
 };
 
 Recorder::Recorder(const Scenario& scenario, RecorderOptions options)
-    : impl_(std::make_unique<Impl>(scenario, std::move(options))) {}
+    : impl_(std::make_unique<Impl>(scenario, std::move(options), has_error_)) {
+    logs_events_ = impl_->output && impl_->output->logs_events();
+}
 
 Recorder::~Recorder() = default;
 
-void Recorder::step(Time now, RoleId role, const Event& event, const Actions& actions) {
-    impl_->step(now, role, event, actions);
+void Recorder::take(Time now, RoleId role, const Event& event, const Actions& actions) {
+    impl_->take(now, role, event, actions);
 }
 
 void Recorder::span(const Span& span) {
@@ -118,7 +115,7 @@ bool Recorder::wants_timeline() const {
 
 Progress Recorder::progress() const {
     const std::lock_guard lock(impl_->mutex);
-    return impl_->figures.progress(impl_->now_ns.load(std::memory_order_relaxed));
+    return impl_->figures.progress(now_ns_.load(std::memory_order_relaxed));
 }
 
 std::string Recorder::finish(const DriverReport& report) {

@@ -4,6 +4,7 @@
 #include "core/action.hpp"
 #include "core/scenario.hpp"
 
+#include <atomic>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -95,7 +96,13 @@ public:
 
     /// Every step of every role, in order within a role. Rows go to their tables; with trace.events the event and the
     /// actions go to events.log.
-    void step(Time now, RoleId role, const Event& event, const Actions& actions);
+    void step(Time now, RoleId role, const Event& event, const Actions& actions) {
+        if (now > now_ns_.load(std::memory_order_relaxed)) now_ns_.store(now, std::memory_order_relaxed);
+        const bool rows = !actions.gradients.empty() || !actions.updates.empty() || !actions.evals.empty() ||
+                          !actions.workers.empty();
+        // Most steps state nothing; they must not cost a lock.
+        if (rows || logs_events_ || has_error_.load(std::memory_order_relaxed)) take(now, role, event, actions);
+    }
     /// With trace.timeline only; drivers may ask `wants_timeline` first.
     void span(const Span& span);
     bool wants_timeline() const;
@@ -105,6 +112,11 @@ public:
 
 private:
     struct Impl;
+    void take(Time now, RoleId role, const Event& event, const Actions& actions);
+
+    std::atomic<Time> now_ns_ = 0;
+    std::atomic<bool> has_error_ = false;  ///< the flusher met one, for the next caller
+    bool logs_events_ = false;
     std::unique_ptr<Impl> impl_;
 };
 

@@ -1,3 +1,4 @@
+#include "sim/noise.hpp"
 #include "sim/cost.hpp"
 
 #include <doctest/doctest.h>
@@ -29,4 +30,17 @@ TEST_CASE("noise has mean 1 and the given spread, and depends on nothing but its
     scenario.seeds.data = 9;
     scenario.cluster.noise.lognormal_cv = 0;
     CHECK(sim::noise_factor(scenario, 3, 17) == 1);
+}
+
+TEST_CASE("a driver's noise, computed four at a time, has the bits of each factor asked for alone") {
+    Scenario scenario;
+    scenario.workers.groups = {{3, "default", 0}};
+    for (const double cv : {0.0, 0.01, 0.3, 2.0}) {
+        scenario.cluster.noise.lognormal_cv = cv;
+        sim::Noise noise(scenario);
+        for (std::int64_t seq = 0; seq < 2000; ++seq)
+            for (RoleId role = 1; role <= 3; ++role)
+                REQUIRE(noise.factor(role, seq) == sim::noise_factor(scenario, role, seq));
+        CHECK(noise.factor(2, 5) == sim::noise_factor(scenario, 2, 5));  // back again
+    }
 }

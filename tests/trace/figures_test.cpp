@@ -74,9 +74,9 @@ TEST_CASE("outcomes, staleness and samples add up, in all and by worker") {
     // Three applied and one left over that the server had accepted for version 6.
     CHECK(figures.samples == 40);
     CHECK(figures.epochs() == doctest::Approx(0.4));
-    CHECK(figures.workers[0].outcomes.started() == 4);
-    CHECK(figures.workers[1].outcomes.applied == 2);
-    CHECK(figures.workers[1].staleness.mean() == 3);
+    CHECK(figures.workers()[0].outcomes.started() == 4);
+    CHECK(figures.workers()[1].outcomes.applied == 2);
+    CHECK(figures.workers()[1].staleness.mean() == 3);
 }
 
 TEST_CASE("the steady window leaves out the first tenth and the last twentieth") {

@@ -1,149 +1,22 @@
 #include "sim/platform_json.hpp"
 
 #include "sim/network.hpp"
+#include "sim/platform_fields.hpp"
 #include "sim/suggest.hpp"
-#include "sim/units.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <fstream>
-#include <limits>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <set>
-#include <sstream>
 
 namespace rubato::sim {
 
 namespace {
 
 using nlohmann::json;
-using Keys = std::vector<std::string>;
 
-constexpr std::size_t levels_max = 16;
 constexpr std::size_t file_max = 64u << 20;
 constexpr int depth_max = 16;
-constexpr std::size_t message_max = 300;
-
-/// A place in the file, for messages: "p.json: /hosts/3/bandwidth: "; and what holds for the whole file.
-struct Place {
-    std::string file;
-    std::string path;
-    PlatformLimits limits = {};
-    Place operator/(const std::string& key) const { return {file, path + "/" + key, limits}; }
-    [[noreturn]] void fail(const std::string& message) const {
-        std::string text = (path.empty() ? "" : path + ": ") + message;
-        if (text.size() > message_max) text = text.substr(0, message_max) + "...";
-        text.insert(0, file + ": ");
-        // Keys and names of the file must not break the one line.
-        for (char& c : text)
-            if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = ' ';
-        throw PlatformError(text);
-    }
-};
-
-/// What was found, cut to a length that fits a message.
-std::string found_text(const json& value) {
-    std::string text = value.dump();
-    constexpr std::size_t most = 60;
-    if (text.size() > most) text = text.substr(0, most) + "...";
-    return text;
-}
-
-void check_keys(const json& object, const Place& place, Keys allowed) {
-    if (!object.is_object()) place.fail("is " + found_text(object) + "; expected an object");
-    for (const auto& [key, value] : object.items()) {
-        if (std::find(allowed.begin(), allowed.end(), key) != allowed.end()) continue;
-        const std::string near = nearest(key, allowed);
-        (place / key)
-            .fail("unknown key; " +
-                  (near.empty() ? "expected one of " + one_of(allowed, "and") : "did you mean \"" + near + "\"?"));
-    }
-}
-
-/// A figure with a unit, or a bare number in bytes/s, seconds or flop/s.
-double quantity(const json& object, const char* key, const Place& place, Quantity kind, double otherwise) {
-    const auto found = object.find(key);
-    if (found == object.end()) return otherwise;
-    try {
-        if (found->is_string()) return parse_physical(found->get<std::string>(), kind);
-        if (found->is_number()) {
-            const double value = found->get<double>();
-            if (value > 0 || (value == 0 && kind == Quantity::duration)) return value;
-            (place / key)
-                .fail("is " + found->dump() +
-                      (kind == Quantity::duration ? "; expected zero or more" : "; expected a value above zero"));
-        }
-    } catch (const UnitError& error) {
-        (place / key).fail(error.what());
-    }
-    (place / key).fail("expected a string with a unit, or a number");
-}
-
-int whole(const json& value, const Place& place) {
-    constexpr int most = std::numeric_limits<int>::max();
-    if (value.is_number_integer() && value > most)
-        place.fail("is " + found_text(value) + "; expected at most " + std::to_string(most));
-    if (!value.is_number_integer() || value < 1)
-        place.fail("is " + found_text(value) + "; expected a whole number of at least 1");
-    return value.get<int>();
-}
-
-int count(const json& object, const char* key, const Place& place, int otherwise) {
-    const auto found = object.find(key);
-    return found == object.end() ? otherwise : whole(*found, place / key);
-}
-
-/// A list of whole numbers, one a level or dimension.
-template <class T>
-std::vector<T> wholes(const json& object, const char* key, const Place& place, const char* of) {
-    const auto found = object.find(key);
-    if (found == object.end()) place.fail("\"" + std::string(key) + "\" is missing; expected a number " + of);
-    const Place at = place / key;
-    if (!found->is_array() || found->empty() || found->size() > levels_max)
-        at.fail("is " + found_text(*found) + "; expected a list of 1 to " + std::to_string(levels_max) +
-                " whole numbers, one " + of);
-    std::vector<T> values;
-    for (std::size_t i = 0; i < found->size(); ++i)
-        values.push_back(static_cast<T>(whole(found->at(i), at / std::to_string(i))));
-    return values;
-}
-
-std::string product_text(const auto& factors) {
-    std::string text;
-    for (const auto factor : factors) text += (text.empty() ? "" : " * ") + std::to_string(factor);
-    return text;
-}
-
-double product_of(const auto& factors) {
-    double product = 1;
-    for (const auto factor : factors) product *= static_cast<double>(factor);
-    return product;
-}
-
-void check_most(double found, double most, const char* what, const Place& place) {
-    if (found <= most) return;
-    std::ostringstream text;
-    text.precision(12);
-    text << "makes " << found << " " << what << "; expected at most " << most;
-    place.fail(text.str());
-}
-
-void check_hosts(double hosts, const Place& place) {
-    check_most(hosts, place.limits.hosts, "hosts", place);
-}
-
-void check_links(double links, const Place& place) {
-    check_most(links, place.limits.links, "links", place);
-}
-
-std::string read_name(const json& object, const Place& place, const std::string& otherwise) {
-    const auto name = object.find("name");
-    if (name == object.end()) return otherwise;
-    if (!name->is_string() || name->get<std::string>().empty())
-        (place / "name").fail("is " + found_text(*name) + "; expected a name");
-    return name->get<std::string>();
-}
 
 StarHost read_host(const json& object, const Place& place, const StarHost& otherwise) {
     StarHost host = otherwise;
@@ -153,11 +26,6 @@ StarHost read_host(const json& object, const Place& place, const StarHost& other
     host.latency = quantity(object, "latency", place, Quantity::duration, otherwise.latency);
     host.name = read_name(object, place, otherwise.name);
     return host;
-}
-
-LinkFigures read_link(const json& object, const Place& place, const LinkFigures& otherwise) {
-    return {quantity(object, "bandwidth", place, Quantity::bandwidth, otherwise.bandwidth),
-            quantity(object, "latency", place, Quantity::duration, otherwise.latency)};
 }
 
 /// One entry of "hosts": one host, or `count` hosts NAME0, NAME1, ... of the same make.
@@ -326,7 +194,7 @@ json parse(std::string_view text, const std::string& name) {
 JsonPlatform parse_platform_json(std::string_view text, const std::string& name, const PlatformLimits& limits) {
     const json root = parse(text, name);
     const Place top{name, "", limits};
-    const Keys kinds{"star", "full", "fat-tree", "torus"};
+    const Keys kinds{"star", "tree", "full", "fat-tree", "torus"};
     if (!root.is_object() || !root.contains("kind"))
         top.fail("expected an object with \"kind\": one of " + one_of(kinds));
     const json& kind = root.at("kind");
@@ -344,6 +212,13 @@ JsonPlatform parse_platform_json(std::string_view text, const std::string& name,
         check_keys(root, top, keys);
         platform.hosts =
             read_hosts(root, top, {"name", "count", "speed", "cores", "bandwidth", "latency", "comment"}, 0, "");
+    } else if (kind == "tree") {
+        keys.emplace_back("switches");
+        check_keys(root, top, keys);
+        if (!root.contains("hosts")) top.fail("expected \"hosts\", each \"under\" one of \"switches\"");
+        platform.hosts = read_hosts(
+            root, top, {"name", "count", "under", "speed", "cores", "bandwidth", "latency", "comment"}, 0, "");
+        platform.shape = read_tree(root, top, platform.hosts);
     } else if (kind == "full") {
         keys.emplace_back("links");
         check_keys(root, top, keys);

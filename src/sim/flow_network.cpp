@@ -16,7 +16,7 @@ constexpr double never = std::numeric_limits<double>::infinity();
 Time to_time(double ns) {
     if (!(ns < 9e18))
         throw PlatformError("virtual time would pass 285 years: is a bandwidth or latency in the wrong unit?");
-    return std::llround(ns);
+    return static_cast<Time>(ns + 0.5);  // not llround, a call for each event
 }
 
 class FlowNetwork final : public Network {
@@ -24,7 +24,8 @@ public:
     explicit FlowNetwork(const NetworkRequest& request)
         : platform_(request),
           hubs_(moving_, platform_, request.through_server && request.scenario->cluster.platform.empty()),
-          solver_(moving_, platform_) {}
+          solver_(moving_, platform_),
+          hosts_(static_cast<HostId>(platform_.hosts().size())) {}
 
     const std::vector<HostInfo>& hosts() const override { return platform_.hosts(); }
     Time now() const override { return now_; }
@@ -45,7 +46,10 @@ public:
     const std::vector<std::string>& warnings() const override { return warnings_; }
 
 private:
-    void check(HostId from, HostId to) const;
+    void check(HostId from, HostId to) const {
+        if (from < 0 || to < 0 || from >= hosts_ || to >= hosts_) refuse(from, to);
+    }
+    [[noreturn]] void refuse(HostId from, HostId to) const;
     void go_to(double date);
     void activate(NetworkSink& sink);
     void end_next(NetworkSink& sink);
@@ -56,6 +60,7 @@ private:
     Moving moving_;
     HubSharing hubs_;
     MaxMin solver_;
+    HostId hosts_;
     MinHeap begins_;  ///< flows in their latency, by the date at which they begin to share
     std::vector<std::string> warnings_;
     std::vector<std::int32_t> coupled_;
@@ -65,11 +70,9 @@ private:
     bool stopped_ = false;
 };
 
-void FlowNetwork::check(HostId from, HostId to) const {
-    const auto n = static_cast<HostId>(hosts().size());
-    if (from < 0 || to < 0 || from >= n || to >= n)
-        throw PlatformError("a route between hosts " + std::to_string(from) + " and " + std::to_string(to) +
-                            " of a platform with " + std::to_string(n));
+void FlowNetwork::refuse(HostId from, HostId to) const {
+    throw PlatformError("a route between hosts " + std::to_string(from) + " and " + std::to_string(to) +
+                        " of a platform with " + std::to_string(hosts_));
 }
 
 void FlowNetwork::transfer(HostId from, HostId to, double bytes, std::int64_t token) {

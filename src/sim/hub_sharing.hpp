@@ -40,9 +40,9 @@ private:
     };
     struct Hub {
         double capacity = 0;
-        double time = 0;   ///< virtual
-        double since = 0;  ///< the clock's time at which it was that
-        double level = 0;  ///< rate of a flow of weight 1; infinite where all are pinned
+        double time = 0;         ///< virtual
+        double since = 0;        ///< the clock's time at which it was that
+        double level = 0;        ///< rate of a flow of weight 1; infinite where all are pinned
         double weight = 0;       ///< of the flows that share
         double pinned_rate = 0;  ///< of all pinned leaves
         LinkId link = -1;

@@ -74,7 +74,7 @@ private:
     std::vector<Link> links_;
     std::vector<std::int32_t> free_links_;
     std::vector<Stop> stops_;
-    std::vector<Share> shares_;         ///< by flow
+    std::vector<Share> shares_;  ///< by flow
     std::vector<LinkId> route_;
     std::uint64_t round_ = 0;
     std::vector<std::int32_t> solving_;  ///< flows taken in

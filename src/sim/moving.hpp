@@ -18,10 +18,10 @@ struct MovingFlow {
     double left = 0;     ///< bytes left at `since`; while it shares a hub: the hub's virtual time at which it ends
     double since = 0;
     double rate = 0;
-    std::int32_t position = -1;                ///< in the heap that it is in
-    std::int32_t hub = -1, leaf = -1;          ///< of HubSharing; a hub of -1: MaxMin has it
-    std::int32_t next = -1, previous = -1;     ///< of the same leaf
-    bool shared = false;                       ///< in a hub's heap, not by itself among the ends
+    std::int32_t position = -1;             ///< in the heap that it is in
+    std::int32_t hub = -1, leaf = -1;       ///< of HubSharing; a hub of -1: MaxMin has it
+    std::int32_t next = -1, previous = -1;  ///< of the same leaf
+    bool shared = false;                    ///< in a hub's heap, not by itself among the ends
 };
 
 struct Moving {

@@ -1,4 +1,5 @@
-// Platform files in JSON: stars, trees, fat trees, tori and full graphs with units, for those who do not need SimGrid's XML.
+// Platform files in JSON: stars, trees, fat trees, tori and full graphs with units, for those who do not need SimGrid's
+// XML.
 #pragma once
 
 #include "sim/star_platform.hpp"

@@ -133,7 +133,7 @@ BuiltPlatform& open_platform(const NetworkRequest& request) {
     s4u::Engine& engine = fresh_engine();
     configure(cluster.network, trial.latencies_change);
     profiles = trial.profiles;
-    built = {{}, {}, std::move(trial.warnings), trial.profiles, false};
+    built = {{}, {}, std::move(trial.warnings), trial.profiles, plan.hosts.empty(), false};
     key = key_of(request);
     if (plan.hosts.empty()) {
         built.hosts = load_xml(engine, cluster.platform);

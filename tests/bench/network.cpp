@@ -78,15 +78,19 @@ void measure_flow() {
     const struct {
         int workers, cap;
         const char* target;
-    } sizes[] = {{30, 8, ">= 10,000,000"},     {1000, 8, ">= 10,000,000"}, {10000, 8, ">= 10,000,000"},
-                 {100000, 8, ">= 5,000,000"}, {10000, 0, ">= 1,000,000"}};
+    } sizes[] = {{30, 8, ">= 10,000,000"},
+                 {1000, 8, ">= 10,000,000"},
+                 {10000, 8, ">= 10,000,000"},
+                 {100000, 8, ">= 5,000,000"},
+                 {10000, 0, ">= 1,000,000"}};
     for (const auto& [workers, cap, target] : sizes) {
         double best = 0;
         for (int round = 0; round < 3; ++round) best = std::max(best, measure(scenario, workers, 5000000, cap).rate);
         const std::string at_once = cap == 0 ? "all" : std::to_string(cap);
-        std::printf("{\"name\": \"transfers/s, flow network, %d workers, %s at once\", \"value\": %.0f, \"target\": \"%s\", "
-                    "\"detail\": \"network alone, fastest of 3\"}\n",
-                    workers, at_once.c_str(), best, target);
+        std::printf(
+            "{\"name\": \"transfers/s, flow network, %d workers, %s at once\", \"value\": %.0f, \"target\": \"%s\", "
+            "\"detail\": \"network alone, fastest of 3\"}\n",
+            workers, at_once.c_str(), best, target);
         std::fflush(stdout);
     }
 }

@@ -72,10 +72,11 @@ TEST_CASE("the factor of eight between bits and bytes reaches the network") {
 }
 
 TEST_CASE("what is wrong with a file is said with its path") {
-    CHECK(error_of(R"({"kind": "ring", "count": 2})") ==
-          "/kind: is \"ring\"; expected star, full, fat-tree or torus (a SimGrid XML file describes any platform)");
+    CHECK(
+        error_of(R"({"kind": "ring", "count": 2})") ==
+        "/kind: is \"ring\"; expected star, tree, full, fat-tree or torus (a SimGrid XML file describes any platform)");
     CHECK(error_of(R"({"kind": "fat_tree", "count": 2})") == "/kind: is \"fat_tree\"; did you mean \"fat-tree\"?");
-    CHECK(error_of("[]") == "expected an object with \"kind\": one of star, full, fat-tree or torus");
+    CHECK(error_of("[]") == "expected an object with \"kind\": one of star, tree, full, fat-tree or torus");
     CHECK(error_of(R"({"kind": "star"})") == "expected \"hosts\", or \"count\" for hosts that are all alike");
     CHECK(error_of(R"({"kind": "star", "hosts": []})") == "/hosts: is empty; expected at least one host");
     CHECK(error_of(R"({"kind": "star", "hosts": [{"name": "a"}, {"name": "a"}]})") ==

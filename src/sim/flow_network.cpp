@@ -19,11 +19,16 @@ Time to_time(double ns) {
     return static_cast<Time>(ns + 0.5);  // not llround, a call for each event
 }
 
+/// Whether the promise of `through_server` speaks of the server's host.
+bool server_is_first(const ClusterSpec& cluster) {
+    return cluster.platform.empty() || cluster.server_host.empty();
+}
+
 class FlowNetwork final : public Network {
 public:
     explicit FlowNetwork(const NetworkRequest& request)
         : platform_(request),
-          hubs_(moving_, platform_, request.through_server && request.scenario->cluster.platform.empty()),
+          hubs_(moving_, platform_, request.through_server && server_is_first(request.scenario->cluster)),
           solver_(moving_, platform_),
           hosts_(static_cast<HostId>(platform_.hosts().size())) {}
 

@@ -204,6 +204,30 @@ TEST_CASE("within a host a message takes no time and no link") {
     });
 }
 
+TEST_CASE("what comes at one instant: the alarm, then arrivals; of two alike, over the flow network, the first begun") {
+    for_each_model([](const std::string& model) {
+        const auto network = open_star(6, model);
+        Callbacks sink;
+        std::string log;
+        const auto at = [&] { return " " + std::to_string(network->now()) + "\n"; };
+        sink.alarm = [&] { log += "alarm" + at(); };
+        sink.arrival = [&](std::int64_t token, bool) {
+            log += std::to_string(token) + at();
+            // What starts in a callback starts at its date; an alarm at that date still rings.
+            if (token == 0) network->transfer(1, 0, 0, 10);
+            if (token == 10) network->at(network->now());
+        };
+        network->transfer(5, 0, 0, 0);
+        const int last = model == "flow" ? 4 : 1;
+        for (int host = 1; host <= last; ++host) network->transfer(host, 0, 4e6 / last, host);
+        network->at(20000);
+        network->run(sink);
+        std::string wanted = "alarm 20000\n0 20000\n10 40000\nalarm 40000\n";
+        for (int host = 1; host <= last; ++host) wanted += std::to_string(host) + " 3220000\n";
+        CHECK(log == wanted);
+    });
+}
+
 TEST_CASE("a transfer of nothing takes its latency") {
     for_each_model([](const std::string& model) {
         const auto network = open_star(3, model);

@@ -17,7 +17,7 @@ import time
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs" / "performance.md"
 PROGRAMS = {"tests/bench/bench_primitives": "Gradient kernels", "tests/bench/bench_gradients": "Real gradients",
-            "messages": "Timing-only simulation"}
+            "tests/bench/bench_network": "The flow network alone", "messages": "Timing-only simulation"}
 
 
 def machine():
@@ -51,7 +51,7 @@ def number(value):
 def main():
     build = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else ROOT / "build").resolve()
     subprocess.run(["ninja", "-C", build, "rubato", "rubato-simgrid.so", "tests/bench/bench_primitives",
-                    "tests/bench/bench_gradients"], check=True, stdout=subprocess.DEVNULL)
+                    "tests/bench/bench_gradients", "tests/bench/bench_network"], check=True, stdout=subprocess.DEVNULL)
     page = ["# Performance", "",
             f"Made by `scripts/performance.py` on {time.strftime('%Y-%m-%d')}: {machine()}.", "",
             "Ratios compare figures of one run, so they carry over to other machines; messages a second are those of",

@@ -36,8 +36,8 @@ DeviceSpec build_device(const Node& node) {
 NetworkSpec build_network(const Node& network) {
     NetworkSpec spec;
     spec.model = network.at("model").text;
-    spec.simgrid = network.at("simgrid").text;
-    spec.tcp_gamma = network.at("tcp_gamma").boolean;
+    if (const Node* simgrid = network.find("simgrid")) spec.simgrid = simgrid->text;
+    if (const Node* gamma = network.find("tcp_gamma")) spec.tcp_gamma = gamma->boolean;
     const Node& cap = network.at("concurrent_transfers");
     spec.concurrent_transfers = cap.is(Kind::null) ? 0 : to_int(cap);
     if (const Node* star = network.find("star")) {

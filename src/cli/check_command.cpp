@@ -95,8 +95,8 @@ void print_routes(const Scenario& scenario, sim::Network& network, const sim::Pl
 void print_network(const Scenario& scenario, sim::Network& network, const sim::Placement& placement) {
     const NetworkSpec& spec = scenario.cluster.network;
     const std::string cap = spec.concurrent_transfers > 0 ? std::to_string(spec.concurrent_transfers) : "any number of";
-    row("network",
-        fmt::format("{} {}, {} transfers at once in a direction of a host's link", spec.model, spec.simgrid, cap));
+    row("network", fmt::format("{}, {} transfers at once in a direction of a host's link",
+                               spec.model == "flow" ? "flow, sharing as CM02" : spec.model + " " + spec.simgrid, cap));
     print_routes(scenario, network, placement);
     const ServerCostSpec& server = scenario.cluster.server;
     row("server cost", fmt::format("{} a push, {} a pull, {} an update", seconds_text(server.push_s),

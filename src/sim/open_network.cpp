@@ -1,5 +1,5 @@
 // Finds and opens the shared module of a network model, so that commands that do not simulate never load SimGrid.
-#include "sim/network.hpp"
+#include "sim/flow_network.hpp"
 
 #include <dlfcn.h>
 
@@ -51,8 +51,9 @@ OpenFunction load(const std::string& file, const char* symbol) {
 
 std::unique_ptr<Network> open_network(const NetworkRequest& request) {
     const std::string& model = request.scenario->cluster.network.model;
-    if (model == "flow") throw PlatformError("network model \"flow\" is not built yet; use \"simgrid\"");
-    if (model != "simgrid") throw PlatformError("unknown network model \"" + model + "\"; expected \"simgrid\"");
+    if (model == "flow") return open_flow_network(request);
+    if (model != "simgrid")
+        throw PlatformError("unknown network model \"" + model + "\"; expected \"simgrid\" or \"flow\"");
     // Never closed: SimGrid keeps state for the whole process.
     static const OpenFunction open = load("rubato-simgrid.so", "rubato_open_simgrid");
     return std::unique_ptr<Network>(open(&request));

@@ -1,17 +1,15 @@
 #include "sim/platform_json.hpp"
 
 #include "sim/network.hpp"
+#include "sim/platform_place.hpp"
 #include "sim/suggest.hpp"
 #include "sim/units.hpp"
 
 #include <algorithm>
-#include <cmath>
-#include <fstream>
 #include <limits>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <set>
-#include <sstream>
 
 namespace rubato::sim {
 
@@ -21,26 +19,7 @@ using nlohmann::json;
 using Keys = std::vector<std::string>;
 
 constexpr std::size_t levels_max = 16;
-constexpr std::size_t file_max = 64u << 20;
 constexpr int depth_max = 16;
-constexpr std::size_t message_max = 300;
-
-/// A place in the file, for messages: "p.json: /hosts/3/bandwidth: "; and what holds for the whole file.
-struct Place {
-    std::string file;
-    std::string path;
-    PlatformLimits limits = {};
-    Place operator/(const std::string& key) const { return {file, path + "/" + key, limits}; }
-    [[noreturn]] void fail(const std::string& message) const {
-        std::string text = (path.empty() ? "" : path + ": ") + message;
-        if (text.size() > message_max) text = text.substr(0, message_max) + "...";
-        text.insert(0, file + ": ");
-        // Keys and names of the file must not break the one line.
-        for (char& c : text)
-            if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = ' ';
-        throw PlatformError(text);
-    }
-};
 
 /// What was found, cut to a length that fits a message.
 std::string found_text(const json& value) {
@@ -107,34 +86,6 @@ std::vector<T> wholes(const json& object, const char* key, const Place& place, c
     for (std::size_t i = 0; i < found->size(); ++i)
         values.push_back(static_cast<T>(whole(found->at(i), at / std::to_string(i))));
     return values;
-}
-
-std::string product_text(const auto& factors) {
-    std::string text;
-    for (const auto factor : factors) text += (text.empty() ? "" : " * ") + std::to_string(factor);
-    return text;
-}
-
-double product_of(const auto& factors) {
-    double product = 1;
-    for (const auto factor : factors) product *= static_cast<double>(factor);
-    return product;
-}
-
-void check_most(double found, double most, const char* what, const Place& place) {
-    if (found <= most) return;
-    std::ostringstream text;
-    text.precision(12);
-    text << "makes " << found << " " << what << "; expected at most " << most;
-    place.fail(text.str());
-}
-
-void check_hosts(double hosts, const Place& place) {
-    check_most(hosts, place.limits.hosts, "hosts", place);
-}
-
-void check_links(double links, const Place& place) {
-    check_most(links, place.limits.links, "links", place);
 }
 
 std::string read_name(const json& object, const Place& place, const std::string& otherwise) {
@@ -251,18 +202,18 @@ TorusShape read_torus(const json& root, const Place& top) {
     return torus;
 }
 
-/// Number of the host that an entry of "links" names.
-int host_number(const json& name, const Place& place, const std::vector<StarHost>& hosts,
-                const std::map<std::string, int>& numbers) {
-    if (!name.is_string()) place.fail("is " + found_text(name) + "; expected the name of a host");
+using Numbers = std::map<std::string, int>;
+
+/// Number of the host or switch (`what`) that is named.
+int number_of(const json& name, const Place& place, const char* what, const Numbers& numbers, const Keys& order) {
+    if (!name.is_string()) place.fail("is " + found_text(name) + "; expected the name of a " + what);
     const auto found = numbers.find(name.get<std::string>());
     if (found != numbers.end()) return found->second;
-    Keys names;
-    for (std::size_t i = 0; i < hosts.size() && i < 1000; ++i) names.push_back(hosts[i].name);
+    Keys names(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(std::min<std::size_t>(order.size(), 1000)));
     const std::string near = nearest(name.get<std::string>(), names);
     if (names.size() > 4) names.resize(4);
-    place.fail("there is no host " + found_text(name) + "; " +
-               (near.empty() ? "there are " + one_of(names, "and") + (hosts.size() > 4 ? ", ..." : "")
+    place.fail("there is no " + std::string(what) + " " + found_text(name) + "; " +
+               (near.empty() ? "there are " + one_of(names, "and") + (order.size() > 4 ? ", ..." : "")
                              : "did you mean \"" + near + "\"?"));
 }
 
@@ -274,8 +225,12 @@ FullShape read_full(const json& root, const Place& top, const std::vector<StarHo
     const auto links = root.find("links");
     if (links == root.end()) return full;
     if (!links->is_array()) (top / "links").fail("expected an array of links");
-    std::map<std::string, int> numbers;
-    for (const StarHost& host : hosts) numbers.emplace(host.name, static_cast<int>(numbers.size()));
+    Numbers numbers;
+    Keys names;
+    for (const StarHost& host : hosts) {
+        numbers.emplace(host.name, static_cast<int>(numbers.size()));
+        names.push_back(host.name);
+    }
     std::set<std::pair<int, int>> seen;
     for (std::size_t i = 0; i < links->size(); ++i) {
         const Place place = top / "links" / std::to_string(i);
@@ -285,8 +240,8 @@ FullShape read_full(const json& root, const Place& top, const std::vector<StarHo
         if (ends == link.end() || !ends->is_array() || ends->size() != 2)
             (place / "between").fail("expected the names of two hosts, such as [\"a\", \"b\"]");
         FullShape::Pair pair;
-        pair.a = host_number(ends->at(0), place / "between" / "0", hosts, numbers);
-        pair.b = host_number(ends->at(1), place / "between" / "1", hosts, numbers);
+        pair.a = number_of(ends->at(0), place / "between" / "0", "host", numbers, names);
+        pair.b = number_of(ends->at(1), place / "between" / "1", "host", numbers, names);
         if (pair.a == pair.b) (place / "between").fail("names one host twice; expected two hosts");
         if (pair.a > pair.b) std::swap(pair.a, pair.b);
         if (!seen.insert({pair.a, pair.b}).second) (place / "between").fail("a second link between these hosts");
@@ -294,6 +249,51 @@ FullShape read_full(const json& root, const Place& top, const std::vector<StarHo
         full.pairs.push_back(pair);
     }
     return full;
+}
+
+/// The switch above an entry. Only those that stand before it are known, so there is no circle.
+int read_under(const json& entry, const Place& place, const Numbers& numbers, const Keys& names) {
+    const auto under = entry.find("under");
+    if (under == entry.end()) place.fail("\"under\" is missing; expected the name of a switch that stands before");
+    return number_of(*under, place / "under", "switch", numbers, names);
+}
+
+TreeShape read_tree(const json& root, const Place& top, const std::vector<StarHost>& hosts) {
+    const auto switches = root.find("switches");
+    if (switches == root.end() || !switches->is_array() || switches->empty())
+        (top / "switches").fail("expected an array of switches: the root, and others \"under\" one that stands before");
+    check_links(static_cast<double>(switches->size() - 1), top / "switches");
+    const LinkFigures otherwise = read_link(root, top, {});
+    TreeShape tree;
+    Numbers numbers;
+    Keys names;
+    std::vector<std::size_t> depths;
+    for (std::size_t i = 0; i < switches->size(); ++i) {
+        const Place place = top / "switches" / std::to_string(i);
+        const json& entry = switches->at(i);
+        check_keys(entry, place,
+                   i == 0 ? Keys{"name", "comment"} : Keys{"name", "under", "bandwidth", "latency", "comment"});
+        TreeShape::Switch each{read_name(entry, place, ""), -1, {}};
+        if (each.name.empty()) place.fail("a switch without name; expected \"name\"");
+        if (i > 0) each.under = read_under(entry, place, numbers, names);
+        if (i > 0) each.link = read_link(entry, place, otherwise);
+        if (!numbers.emplace(each.name, static_cast<int>(i)).second)
+            (place / "name").fail("two switches are named \"" + each.name + "\"");
+        names.push_back(each.name);
+        depths.push_back(i == 0 ? 0 : depths[static_cast<std::size_t>(each.under)] + 1);
+        if (depths[i] >= levels_max) place.fail("lies " + std::to_string(levels_max) + " levels below the root");
+        tree.switches.push_back(each);
+    }
+    const json& entries = root.at("hosts");
+    for (std::size_t i = 0; i < entries.size(); ++i) {
+        const Place place = top / "hosts" / std::to_string(i);
+        const int under = read_under(entries.at(i), place, numbers, names);
+        tree.switch_of_host.insert(tree.switch_of_host.end(),
+                                   static_cast<std::size_t>(count(entries.at(i), "count", place, 1)), under);
+    }
+    for (const StarHost& host : hosts)
+        if (numbers.contains(host.name)) (top / "hosts").fail("\"" + host.name + "\" is the name of a switch, too");
+    return tree;
 }
 
 /// Reads the text; duplicate keys and deep nesting are refused on the way.
@@ -326,7 +326,7 @@ json parse(std::string_view text, const std::string& name) {
 JsonPlatform parse_platform_json(std::string_view text, const std::string& name, const PlatformLimits& limits) {
     const json root = parse(text, name);
     const Place top{name, "", limits};
-    const Keys kinds{"star", "full", "fat-tree", "torus"};
+    const Keys kinds{"star", "tree", "full", "fat-tree", "torus"};
     if (!root.is_object() || !root.contains("kind"))
         top.fail("expected an object with \"kind\": one of " + one_of(kinds));
     const json& kind = root.at("kind");
@@ -338,12 +338,20 @@ JsonPlatform parse_platform_json(std::string_view text, const std::string& name,
                                 : "did you mean \"" + near + "\"?"));
     }
     Keys keys{"kind", "name", "hosts", "count", "speed", "cores", "bandwidth", "latency", "comment"};
+    const Keys star_keys{"name", "count", "speed", "cores", "bandwidth", "latency", "comment"};
     const Keys host_keys{"name", "count", "speed", "cores", "comment"};
     JsonPlatform platform;
     if (kind == "star") {
         check_keys(root, top, keys);
-        platform.hosts =
-            read_hosts(root, top, {"name", "count", "speed", "cores", "bandwidth", "latency", "comment"}, 0, "");
+        platform.hosts = read_hosts(root, top, star_keys, 0, "");
+    } else if (kind == "tree") {
+        keys.emplace_back("switches");
+        check_keys(root, top, keys);
+        if (!root.contains("hosts")) top.fail("expected \"hosts\", each \"under\" one of \"switches\"");
+        Keys tree_keys = star_keys;
+        tree_keys.emplace_back("under");
+        platform.hosts = read_hosts(root, top, tree_keys, 0, "");
+        platform.shape = read_tree(root, top, platform.hosts);
     } else if (kind == "full") {
         keys.emplace_back("links");
         check_keys(root, top, keys);
@@ -363,17 +371,6 @@ JsonPlatform parse_platform_json(std::string_view text, const std::string& name,
         platform.shape = torus;
     }
     return platform;
-}
-
-JsonPlatform read_platform_json(const std::string& path) {
-    std::ifstream in(path, std::ios::binary);
-    if (!in) throw PlatformError(path + ": cannot open the platform file");
-    std::string text;
-    for (char part[65536]; text.size() <= file_max && (in.read(part, sizeof part), in.gcount() > 0);)
-        text.append(part, static_cast<std::size_t>(in.gcount()));
-    if (in.bad()) throw PlatformError(path + ": cannot be read");
-    if (text.size() > file_max) throw PlatformError(path + ": is larger than 64 MiB");
-    return parse_platform_json(text, path);
 }
 
 }  // namespace rubato::sim

@@ -1,4 +1,5 @@
-// Platform files in JSON: stars, fat trees, tori and full graphs with units, for those who do not need SimGrid's XML.
+// Platform files in JSON: stars, trees, fat trees, tori and full graphs with units, for those who do not need SimGrid's
+// XML.
 #pragma once
 
 #include "sim/star_platform.hpp"
@@ -50,9 +51,22 @@ struct TorusShape {
     bool operator==(const TorusShape&) const = default;
 };
 
+/// Switches in a tree, and hosts below any of them, each with a link of its own to the switch above.
+struct TreeShape {
+    struct Switch {
+        std::string name;
+        int under = -1;    ///< number of the switch above, a smaller one than its own; -1: the root
+        LinkFigures link;  ///< to that one
+        bool operator==(const Switch&) const = default;
+    };
+    std::vector<Switch> switches;     ///< the root first
+    std::vector<int> switch_of_host;  ///< whose link's figures stand with the host, as of a star
+    bool operator==(const TreeShape&) const = default;
+};
+
 struct JsonPlatform {
-    std::vector<StarHost> hosts;  ///< bandwidth and latency count for stars alone
-    std::variant<StarShape, FullShape, FatTreeShape, TorusShape> shape;
+    std::vector<StarHost> hosts;  ///< bandwidth and latency count for stars and trees alone
+    std::variant<StarShape, FullShape, FatTreeShape, TorusShape, TreeShape> shape;
 };
 
 /// Reads a platform (docs: platforms/README.md). Throws PlatformError, one line with file and path.

@@ -87,6 +87,43 @@ Hosts build_fat_tree(const FatTreeShape& tree, const std::vector<StarHost>& spec
     return hosts;
 }
 
+/// SimGrid's zones hold either hosts or other zones. So a switch has a star zone for what is below it: the zones of
+/// switches, each with its link upwards, and, without links of its own, one for hosts, whose router is the way out.
+Hosts build_tree(const TreeShape& tree, const std::vector<StarHost>& specs) {
+    struct Zones {
+        s4u::NetZone *all, *hosts;
+        simgrid::kernel::routing::NetPoint* router;
+    };
+    const std::vector<s4u::LinkInRoute> none;
+    std::vector<Zones> zones;
+    for (const auto& each : tree.switches) {
+        s4u::NetZone* all = s4u::create_star_zone("switch-" + each.name);
+        if (each.under >= 0) all->set_parent(zones[static_cast<std::size_t>(each.under)].all);
+        s4u::NetZone* leaf = s4u::create_star_zone("hosts-" + each.name);
+        leaf->set_parent(all);
+        zones.push_back({all, leaf, leaf->create_router("router-" + each.name)});
+        leaf->add_route(zones.back().router, nullptr, nullptr, nullptr, none, true);
+    }
+    Hosts hosts;
+    for (std::size_t i = 0; i < specs.size(); ++i) {
+        s4u::NetZone& leaf = *zones[static_cast<std::size_t>(tree.switch_of_host[i])].hosts;
+        hosts.push_back(create_host(leaf, specs[i]));
+        leaf.add_route(hosts.back()->get_netpoint(), nullptr, nullptr, nullptr,
+                       {create_link(leaf, "host-" + specs[i].name, {specs[i].bandwidth, specs[i].latency})}, true);
+    }
+    // From the leaves up: a switch stands behind the one above it.
+    for (std::size_t i = zones.size(); i-- > 0;) {
+        zones[i].hosts->seal();
+        zones[i].all->add_route(zones[i].hosts->get_netpoint(), nullptr, zones[i].router, nullptr, none, true);
+        zones[i].all->seal();
+        if (tree.switches[i].under < 0) continue;
+        s4u::NetZone& above = *zones[static_cast<std::size_t>(tree.switches[i].under)].all;
+        above.add_route(zones[i].all->get_netpoint(), nullptr, zones[i].router, nullptr,
+                        {create_link(above, "switch-" + tree.switches[i].name, tree.switches[i].link)}, true);
+    }
+    return hosts;
+}
+
 Hosts build_torus(const TorusShape& torus, const std::vector<StarHost>& specs) {
     Hosts hosts;
     s4u::create_torus_zone("torus", nullptr, torus.dimensions, leaves(specs, hosts), torus.link.bandwidth,
@@ -101,6 +138,7 @@ Hosts build(const JsonPlatform& plan, const StarLinks& links) {
     if (std::holds_alternative<StarShape>(plan.shape)) return build_star(plan.hosts, links);
     if (const auto* full = std::get_if<FullShape>(&plan.shape)) return build_full(*full, plan.hosts);
     if (const auto* tree = std::get_if<FatTreeShape>(&plan.shape)) return build_fat_tree(*tree, plan.hosts);
+    if (const auto* tree = std::get_if<TreeShape>(&plan.shape)) return build_tree(*tree, plan.hosts);
     return build_torus(std::get<TorusShape>(plan.shape), plan.hosts);
 }
 

@@ -19,6 +19,7 @@ struct StarLinks {
 /// Builds the platform on the process's engine; hosts come in the order of the plan.
 ///
 /// - star: a StarZone, a route of the two private links, as far as `links` keeps them;
+/// - tree: a StarZone for each switch inside that of the switch above, and one for its hosts;
 /// - full: a FullZone, a link of its own for each pair;
 /// - fat-tree: a FatTreeZone, D-mod-K routing (Zahavi 2010);
 /// - torus: a TorusZone, dimension after dimension, the shorter way round.

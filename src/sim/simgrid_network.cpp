@@ -11,6 +11,7 @@
 #include <cmath>
 #include <deque>
 #include <exception>
+#include <limits>
 #include <optional>
 
 namespace rubato::sim {
@@ -214,7 +215,9 @@ const Route& SimgridNetwork::cached_route(HostId from, HostId to) {
     if (found != known.end() && found->key == key) return found->route;
     const s4u::Host& source = host(from);
     const s4u::Host& target = host(to);
-    const Route route = find_route(source, target);
+    // SimGrid's star leads a host to itself through its own link, up and down.
+    const bool within = from == to && !platform_->loopbacks;
+    const Route route = within ? Route{std::numeric_limits<double>::infinity(), 0} : find_route(source, target);
     if (factors_.crosstraffic) static_cast<void>(find_route(target, source));
     return known.insert(found, {key, route})->route;
 }

@@ -35,8 +35,9 @@ struct BuiltPlatform {
     std::vector<simgrid::s4u::Host*> hosts;  ///< in the order of the file or of the star; one may stand for many
     std::vector<HostInfo> infos;             ///< of each
     std::vector<std::string> warnings;
-    bool profiles = false;  ///< availability of hosts or links changes with time
-    bool used = false;      ///< something has run on it
+    bool profiles = false;   ///< availability of hosts or links changes with time
+    bool loopbacks = false;  ///< hosts may have one; what is built from values has none
+    bool used = false;       ///< something has run on it
 };
 
 /// Builds the platform of the request on a fresh engine, or takes the one that stands if it is the same and unused: who

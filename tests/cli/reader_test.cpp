@@ -107,8 +107,9 @@ TEST_CASE("names of values are suggested, and reserved ones refused with \"not y
     CHECK(error_of(small("\"cost\": {}")).find("duplicate key") != std::string::npos);
     CHECK(error_of(small("\"execution\": {\"emulate\": true}")).find("not yet built") != std::string::npos);
     CHECK(error_of(small("\"execution\": {\"threads_per_worker\": 2}")).find("not yet built") != std::string::npos);
-    CHECK(error_of(small("\"cluster\": {\"network\": {\"model\": \"flow\"}}")).find("not yet built") !=
-          std::string::npos);
+    CHECK(error_of(small("\"cluster\": {\"network\": {\"model\": \"flow\"}}")).empty());
+    CHECK(error_of(small("\"cluster\": {\"network\": {\"model\": \"flow\", \"simgrid\": \"LV08\"}}")) ==
+          "scenario.json:5: cluster.network.simgrid: goes with model \"simgrid\", here model is \"flow\"");
     CHECK(error_of(small("\"optimizer\": {\"staleness_rule\": \"inverse_n\"}")).find("did you mean \"inverse-n\"?") !=
           std::string::npos);
 }

@@ -16,12 +16,12 @@ def linked(path):
     return subprocess.run(["ldd", path], capture_output=True, text=True, check=True).stdout
 
 
-def loaded(program, scenario, backend):
+def loaded(program, scenario, backend, *sets):
     """The loader's own account of the libraries of one run."""
     with tempfile.TemporaryDirectory(prefix="rubato-") as work:
         log = Path(work) / "loader"
         subprocess.run([program, "run", scenario, "--quiet", "--backend", backend, "--out", Path(work) / "run",
-                        "--set", 'stop={"updates": 3}'],
+                        "--set", 'stop={"updates": 3}', *(part for text in sets for part in ("--set", text))],
                        check=True, env={**os.environ, "LD_DEBUG": "libs", "LD_DEBUG_OUTPUT": str(log)})
         # One file a process: the simulation may try a platform in a child first.
         return "".join(path.read_text(errors="replace") for path in Path(work).glob("loader.*"))
@@ -36,7 +36,9 @@ def main():
     simulated, local = loaded(program, scenario, "sim"), loaded(program, scenario, "local")
     assert "calling init" in simulated and "libsimgrid" in simulated, "a simulated run does not load SimGrid"
     assert "libsimgrid" not in local, "a local run loads SimGrid"
-    for account in (simulated, local):
+    flow = loaded(program, scenario, "sim", "cluster.network.model=flow")
+    assert "libsimgrid" not in flow, "a run over the flow network loads SimGrid"
+    for account in (simulated, local, flow):
         assert "libmpi" not in account, "a run loads MPI"
 
 

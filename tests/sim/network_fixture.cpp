@@ -30,6 +30,10 @@ std::optional<std::string> shared_file(const std::string& name) {
 Scenario scenario_on(const std::string& platform, const std::string& model) {
     Scenario scenario;
     scenario.cluster.platform = platform;
+    if (model == "flow") {
+        scenario.cluster.network.model = model;
+        return scenario;
+    }
     scenario.cluster.network.tcp_gamma = model.ends_with("+gamma");
     scenario.cluster.network.simgrid = model.substr(0, model.find('+'));
     return scenario;

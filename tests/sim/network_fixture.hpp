@@ -17,7 +17,8 @@ std::string data_file(const std::string& name);
 /// missing.
 std::optional<std::string> shared_file(const std::string& name);
 
-/// A scenario with a platform file (empty: the inline star) and a model: CM02, LV08, or either followed by "+gamma".
+/// A scenario with a platform file (empty: the inline star) and a model: flow, CM02, LV08, or one of
+/// SimGrid's followed by "+gamma".
 Scenario scenario_on(const std::string& platform, const std::string& model);
 
 /// What the call returns, or "threw " and the message, in a forked child: a platform with profiles spoils its process.

@@ -4,6 +4,7 @@
 #include <doctest/doctest.h>
 
 #include <cstdlib>
+#include <limits>
 
 using namespace rubato;
 using namespace rubato::tests;
@@ -13,6 +14,14 @@ namespace {
 std::unique_ptr<sim::Network> open_star(int hosts, const std::string& model = "CM02") {
     const Scenario scenario = scenario_on("", model);
     return sim::open_network({&scenario, hosts});
+}
+
+/// What both models promise.
+void for_each_model(const std::function<void(const std::string&)>& check) {
+    for (const std::string model : {"CM02", "flow"}) {
+        CAPTURE(model);
+        check(model);
+    }
 }
 
 /// Does what the test says.
@@ -26,71 +35,83 @@ struct Callbacks : sim::NetworkSink {
 }  // namespace
 
 TEST_CASE("the alarm rings at its nanosecond, and a later call replaces it") {
-    const auto network = open_star(2);
-    CHECK(network->now() == 0);
-    Callbacks sink;
-    std::vector<Time> rung;
-    sink.alarm = [&] {
-        rung.push_back(network->now());
-        if (rung.size() == 1) network->at(1234567890123457);
-        if (rung.size() == 2) network->at(5);  // in the past: now
-    };
-    network->at(1000);
-    network->at(7);
-    network->run(sink);
-    CHECK(rung == std::vector<Time>{7, 1234567890123457, 1234567890123457});
+    for_each_model([](const std::string& model) {
+        const auto network = open_star(2, model);
+        CHECK(network->now() == 0);
+        Callbacks sink;
+        std::vector<Time> rung;
+        sink.alarm = [&] {
+            rung.push_back(network->now());
+            if (rung.size() == 1) network->at(1234567890123457);
+            if (rung.size() == 2) network->at(5);  // in the past: now
+        };
+        network->at(1000);
+        network->at(7);
+        network->run(sink);
+        CHECK(rung == std::vector<Time>{7, 1234567890123457, 1234567890123457});
+    });
 }
 
 TEST_CASE("a run without alarm and transfer ends at once") {
-    const auto network = open_star(2);
-    Callbacks sink;
-    network->run(sink);
-    CHECK(network->now() == 0);
+    for_each_model([](const std::string& model) {
+        const auto network = open_star(2, model);
+        Callbacks sink;
+        network->run(sink);
+        CHECK(network->now() == 0);
+    });
 }
 
 TEST_CASE("stop ends a run, whatever is still moving") {
-    const auto network = open_star(40);
-    Callbacks sink;
-    int rung = 0;
-    sink.alarm = [&] {
-        ++rung;
-        network->at(2000000);
-        network->stop();
-        network->at(3000000);
-        network->transfer(1, 0, 1e6, 0);
-    };
-    for (int host = 1; host < 40; ++host) network->transfer(host, 0, 1e9, host);
-    network->at(1000000);
-    network->run(sink);
-    CHECK(rung == 1);
-    CHECK(network->now() == 1000000);
+    for_each_model([](const std::string& model) {
+        const auto network = open_star(40, model);
+        Callbacks sink;
+        int rung = 0;
+        sink.alarm = [&] {
+            ++rung;
+            network->at(2000000);
+            network->stop();
+            network->at(3000000);
+            network->transfer(1, 0, 1e6, 0);
+        };
+        for (int host = 1; host < 40; ++host) network->transfer(host, 0, 1e9, host);
+        network->at(1000000);
+        network->run(sink);
+        CHECK(rung == 1);
+        CHECK(network->now() == 1000000);
+    });
 }
 
 TEST_CASE("stop in the callback of a transfer, with others at the same instant") {
-    const auto network = open_star(5);
-    Callbacks sink;
-    int arrived = 0;
-    sink.arrival = [&](std::int64_t, bool) {
-        ++arrived;
-        network->stop();
-    };
-    for (int host = 1; host < 5; ++host) network->transfer(host, 0, 1e6, host);
-    network->run(sink);
-    CHECK(arrived == 1);
+    for_each_model([](const std::string& model) {
+        const auto network = open_star(5, model);
+        Callbacks sink;
+        int arrived = 0;
+        sink.arrival = [&](std::int64_t, bool) {
+            ++arrived;
+            network->stop();
+        };
+        for (int host = 1; host < 5; ++host) network->transfer(host, 0, 1e6, host);
+        network->run(sink);
+        CHECK(arrived == 1);
+    });
 }
 
 TEST_CASE("an exception of the driver comes out of run") {
-    const auto network = open_star(2);
-    Callbacks sink;
-    sink.arrival = [](std::int64_t, bool) { throw std::runtime_error("from the driver"); };
-    network->transfer(1, 0, 1e6, 1);
-    CHECK_THROWS_WITH(network->run(sink), "from the driver");
+    for_each_model([](const std::string& model) {
+        const auto network = open_star(2, model);
+        Callbacks sink;
+        sink.arrival = [](std::int64_t, bool) { throw std::runtime_error("from the driver"); };
+        network->transfer(1, 0, 1e6, 1);
+        CHECK_THROWS_WITH(network->run(sink), "from the driver");
+    });
 }
 
 TEST_CASE("a network may go while something moves on it") {
-    const auto network = open_star(3);
-    network->transfer(1, 0, 1e6, 1);
-    network->at(5);
+    for_each_model([](const std::string& model) {
+        const auto network = open_star(3, model);
+        network->transfer(1, 0, 1e6, 1);
+        network->at(5);
+    });
 }
 
 TEST_CASE("one network at a time, and one after another") {
@@ -145,11 +166,13 @@ TEST_CASE("after a platform with profiles a process opens no other") {
 }
 
 TEST_CASE("a star of ten thousand workers") {
-    const auto network = open_star(10001);
-    CHECK(network->hosts().size() == 10001);
-    RecordingSink sink(*network, {{10000, 0, 1e6, 0}});
-    CHECK(sink.run().size() == 1);
-    CHECK(network->route(10000, 0) == std::pair{1.25e9, 2e-5});
+    for_each_model([](const std::string& model) {
+        const auto network = open_star(10001, model);
+        CHECK(network->hosts().size() == 10001);
+        RecordingSink sink(*network, {{10000, 0, 1e6, 0}});
+        CHECK(sink.run().size() == 1);
+        CHECK(network->route(10000, 0) == std::pair{1.25e9, 2e-5});
+    });
 }
 
 TEST_CASE("settings that cannot be are named") {
@@ -159,9 +182,7 @@ TEST_CASE("settings that cannot be are named") {
         return platform_error([&] { sim::open_network({&scenario, hosts}); });
     };
     CHECK(error([](Scenario& s) { s.cluster.network.model = "ns3"; }) ==
-          "unknown network model \"ns3\"; expected \"simgrid\"");
-    CHECK(error([](Scenario& s) { s.cluster.network.model = "flow"; }) ==
-          "network model \"flow\" is not built yet; use \"simgrid\"");
+          "unknown network model \"ns3\"; expected \"simgrid\" or \"flow\"");
     CHECK(error([](Scenario& s) { s.cluster.network.simgrid = "SMPI"; }) ==
           "cluster.network.simgrid is \"SMPI\"; expected \"CM02\" or \"LV08\"");
     CHECK(error([](Scenario& s) { s.cluster.network.star.bandwidth = -1; }) ==
@@ -170,6 +191,50 @@ TEST_CASE("settings that cannot be are named") {
           "cluster.network.star.latency is -1; expected seconds, at least zero");
     CHECK(error([](Scenario&) {}, 0) == "an inline star needs at least one host, got 0");
     CHECK(error([](Scenario&) {}) == "");
+}
+
+TEST_CASE("within a host a message takes no time and no link") {
+    for_each_model([](const std::string& model) {
+        const auto network = open_star(3, model);
+        CHECK(network->route(1, 1) == std::pair{std::numeric_limits<double>::infinity(), 0.0});
+        CHECK(network->control_delay(1, 1, 1e6) == 0);
+        RecordingSink sink(*network, {{1, 1, 1e9, 0}, {1, 0, 1.25e9, 0}, {1, 1, 1e9, 500}, {0, 0, 0, 500}});
+        sink.run();
+        CHECK(sink.text() == "0 0\n2 500\n3 500\n1 1000020000\n");
+    });
+}
+
+TEST_CASE("what comes at one instant: the alarm, then arrivals; of two alike, over the flow network, the first begun") {
+    for_each_model([](const std::string& model) {
+        const auto network = open_star(6, model);
+        Callbacks sink;
+        std::string log;
+        const auto at = [&] { return " " + std::to_string(network->now()) + "\n"; };
+        sink.alarm = [&] { log += "alarm" + at(); };
+        sink.arrival = [&](std::int64_t token, bool) {
+            log += std::to_string(token) + at();
+            // What starts in a callback starts at its date; an alarm at that date still rings.
+            if (token == 0) network->transfer(1, 0, 0, 10);
+            if (token == 10) network->at(network->now());
+        };
+        network->transfer(5, 0, 0, 0);
+        const int last = model == "flow" ? 4 : 1;
+        for (int host = 1; host <= last; ++host) network->transfer(host, 0, 4e6 / last, host);
+        network->at(20000);
+        network->run(sink);
+        std::string wanted = "alarm 20000\n0 20000\n10 40000\nalarm 40000\n";
+        for (int host = 1; host <= last; ++host) wanted += std::to_string(host) + " 3220000\n";
+        CHECK(log == wanted);
+    });
+}
+
+TEST_CASE("a transfer of nothing takes its latency") {
+    for_each_model([](const std::string& model) {
+        const auto network = open_star(3, model);
+        RecordingSink sink(*network, {{1, 0, 0, 0}, {2, 0, 1e9, 0}, {1, 0, 0, 1000000}});
+        sink.run();
+        CHECK(sink.text() == "0 20000\n2 1020000\n1 800020000\n");
+    });
 }
 
 TEST_CASE("a missing route is an error with names") {

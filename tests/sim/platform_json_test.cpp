@@ -72,10 +72,11 @@ TEST_CASE("the factor of eight between bits and bytes reaches the network") {
 }
 
 TEST_CASE("what is wrong with a file is said with its path") {
-    CHECK(error_of(R"({"kind": "ring", "count": 2})") ==
-          "/kind: is \"ring\"; expected star, full, fat-tree or torus (a SimGrid XML file describes any platform)");
+    CHECK(
+        error_of(R"({"kind": "ring", "count": 2})") ==
+        "/kind: is \"ring\"; expected star, tree, full, fat-tree or torus (a SimGrid XML file describes any platform)");
     CHECK(error_of(R"({"kind": "fat_tree", "count": 2})") == "/kind: is \"fat_tree\"; did you mean \"fat-tree\"?");
-    CHECK(error_of("[]") == "expected an object with \"kind\": one of star, full, fat-tree or torus");
+    CHECK(error_of("[]") == "expected an object with \"kind\": one of star, tree, full, fat-tree or torus");
     CHECK(error_of(R"({"kind": "star"})") == "expected \"hosts\", or \"count\" for hosts that are all alike");
     CHECK(error_of(R"({"kind": "star", "hosts": []})") == "/hosts: is empty; expected at least one host");
     CHECK(error_of(R"({"kind": "star", "hosts": [{"name": "a"}, {"name": "a"}]})") ==
@@ -130,6 +131,50 @@ TEST_CASE("a torus and a full graph") {
     CHECK(shape.link == sim::LinkFigures{1.25e9, 1e-3});
     REQUIRE(shape.pairs.size() == 1);
     CHECK(shape.pairs[0] == sim::FullShape::Pair{1, 3, {1.25e9, 90e-3}});
+}
+
+TEST_CASE("a tree: switches, and hosts under them") {
+    const auto plan = sim::parse_platform_json(
+        R"({"kind": "tree", "bandwidth": "10Gbps", "latency": "5us", "switches": [{"name": "core"},
+            {"name": "rack", "under": "core", "bandwidth": "40Gbps"}, {"name": "shelf", "under": "rack", "latency": 0}],
+            "hosts": [{"name": "server", "under": "core"}, {"name": "n", "count": 2, "under": "shelf", "cores": 4}]})",
+        "p.json");
+    REQUIRE(plan.hosts.size() == 3);
+    CHECK(plan.hosts[2] == sim::StarHost{"n1", 1e9, 4, 1.25e9, 5e-6});
+    CHECK(std::get<sim::TreeShape>(plan.shape) ==
+          sim::TreeShape{{{"core", -1, {}}, {"rack", 0, {5e9, 5e-6}}, {"shelf", 1, {1.25e9, 0}}}, {0, 2, 2}});
+}
+
+TEST_CASE("what is wrong with a tree is said with its path") {
+    const auto switches = [](const std::string& list) {
+        return error_of(R"({"kind": "tree", "hosts": [{"name": "a", "under": "core"}], "switches": )" + list + "}");
+    };
+    CHECK(switches(R"([{"name": "core"}])").empty());
+    CHECK(switches("[]").starts_with("/switches: expected an array of switches: the root, and others \"under\""));
+    CHECK(switches(R"([{}])") == "/switches/0: a switch without name; expected \"name\"");
+    CHECK(switches(R"([{"name": "core", "latency": 1}])").starts_with("/switches/0/latency: unknown key"));
+    CHECK(switches(R"([{"name": "core"}, {"name": "r"}])") ==
+          "/switches/1: \"under\" is missing; expected the name of a switch that stands before");
+    CHECK(switches(R"([{"name": "core"}, {"name": "r", "under": "r"}])") ==
+          "/switches/1/under: there is no switch \"r\"; there are core");
+    CHECK(switches(R"([{"name": "core"}, {"name": "r", "under": "cor"}])") ==
+          "/switches/1/under: there is no switch \"cor\"; did you mean \"core\"?");
+    CHECK(switches(R"([{"name": "core"}, {"name": "core", "under": "core"}])") ==
+          "/switches/1/name: two switches are named \"core\"");
+    CHECK(switches(R"([{"name": "core"}, {"name": "a", "under": "core"}])") ==
+          "/hosts: \"a\" is the name of a switch, too");
+    std::string deep = R"([{"name": "s0"})";
+    for (int i = 1; i <= 16; ++i)
+        deep += R"(, {"name": "s)" + std::to_string(i) + R"(", "under": "s)" + std::to_string(i - 1) + "\"}";
+    CHECK(switches(deep + "]") == "/switches/16: lies 16 levels below the root");
+    const auto hosts = [](const std::string& rest) {
+        return error_of(R"({"kind": "tree", "switches": [{"name": "core"}])" + rest + "}");
+    };
+    CHECK(hosts("") == "expected \"hosts\", each \"under\" one of \"switches\"");
+    CHECK(hosts(R"(, "hosts": [{"name": "a"}])") ==
+          "/hosts/0: \"under\" is missing; expected the name of a switch that stands before");
+    CHECK(hosts(R"(, "hosts": [{"name": "a", "under": 3}])") == "/hosts/0/under: is 3; expected the name of a switch");
+    CHECK(error_of(R"({"kind": "tree", "hosts": []})") == "/hosts: is empty; expected at least one host");
 }
 
 TEST_CASE("what is wrong with a shape is said with its path") {

@@ -19,6 +19,7 @@ namespace {
 
 struct Arguments {
     RunOptions run;
+    SweepOptions sweep;
     std::string topic;
     std::string run_directory;
     std::string file = "scenario.json";
@@ -29,7 +30,7 @@ struct Arguments {
 
 /// Commands of later versions.
 const std::vector<std::string>& later_commands() {
-    static const std::vector<std::string> names{"sweep", "compare", "calibrate"};
+    static const std::vector<std::string> names{"compare", "calibrate"};
     return names;
 }
 
@@ -71,6 +72,43 @@ void declare_run(CLI::App& app, RunOptions& options) {
         "Examples:\n"
         "  rubato run scenarios/quickstart.json --out runs/one\n"
         "  rubato run scenarios/quickstart.json --set protocol.n=1 --set stop.epochs=1 --backend local");
+}
+
+void declare_sweep(CLI::App& app, SweepOptions& options) {
+    CLI::App* sweep = app.add_subcommand(
+        "sweep", "runs a scenario at many points (variants, values, seeds), resumes by itself, and sums up");
+    sweep->add_option("SWEEP", options.sweep, "sweep file (JSON; docs/sweeps.md)");
+    add_sets(*sweep, options.sets);
+    sweep
+        ->add_option("--out", options.directory,
+                     "folder for results.csv, aggregate.csv and sweep.json (default: runs/NAME-HASH, by the sweep's "
+                     "name and its base scenario). Points that are done there are not repeated; failed ones are")
+        ->type_name("DIR")
+        ->check(
+            [](const std::string& text) { return std::string(text.empty() ? "expected the name of a folder" : ""); });
+    sweep->add_option("-j,--jobs", options.jobs, "processes that run points (default: the cores that may be used)")
+        ->type_name("N");
+    sweep
+        ->add_option("--shard", options.shard,
+                     "work on the I-th of N parts only, for job arrays; all parts may write into one folder")
+        ->type_name("I/N");
+    sweep->add_flag("--dry-run", options.dry_run, "tell the number of points, time and disk; run nothing");
+    sweep->add_flag("--status", options.status, "tell what is done and write aggregate.csv; run nothing");
+    sweep->add_option("--best", options.best, "print the best K settings by the mean over their seeds; run nothing")
+        ->type_name("K")
+        ->check(CLI::PositiveNumber);
+    sweep->add_option("--by", options.by, "the figure of --best, a column of results.csv such as time_to_target_s")
+        ->type_name("KEY");
+    sweep->add_flag("--keep", options.keep, "also leave a run directory for each point that runs, DIR/runs/POINT");
+    sweep->add_flag("--json", options.json, "print counts (or the best settings) as JSON");
+    sweep->add_flag("--quiet", options.quiet, "print errors only: no table, notes or progress");
+    sweep->footer(
+        "Under mpirun or srun the ranks share the points, and so do several sweeps of one folder at once.\n"
+        "Exit status 1: some points failed.\n\n"
+        "Examples:\n"
+        "  rubato sweep scenarios/bench/sweep-bench.json --out runs/bench -j 2\n"
+        "  rubato sweep scenarios/bench/sweep-bench.json --out runs/bench --best 5 --by time_s");
+    sweep->allow_extras();
 }
 
 void declare_small(CLI::App& app, Arguments& arguments) {
@@ -139,6 +177,7 @@ void declare(CLI::App& app, Arguments& arguments) {
     // One command a call: a second name of a command is a topic of help, or a file.
     app.require_subcommand(0, 1);
     declare_run(app, arguments.run);
+    declare_sweep(app, arguments.sweep);
     declare_small(app, arguments);
     app.get_subcommand("run")->allow_extras();
     app.set_help_flag("-h,--help", "print this; COMMAND --help tells the options of a command");
@@ -150,7 +189,7 @@ void declare(CLI::App& app, Arguments& arguments) {
     app.footer(
         "Exit status:\n"
         "  0   done; of a run: it finished\n"
-        "  1   a negative verdict: a replay differs\n"
+        "  1   a negative verdict: a replay differs, a sweep has failed points\n"
         "  2   the input is wrong, or an output cannot be written; one line says what, where and what was expected\n"
         "  3   the run ended otherwise, such as diverged or interrupted; its summary.json says how\n"
         "  70  an internal error\n\n"
@@ -230,6 +269,10 @@ int dispatch(const CLI::App& app, const Arguments& arguments) {
     if (name == "replay") {
         if (arguments.run_directory.empty()) throw InputError("replay: expected a run directory");
         return replay_command(arguments.run_directory);
+    }
+    if (name == "sweep") {
+        if (arguments.sweep.sweep.empty()) throw InputError("sweep: expected a sweep file");
+        return sweep_command(arguments.sweep);
     }
     if (options.scenario.empty()) throw InputError(name + ": expected a scenario file");
     return name == "run" ? run_command(options) : check_command(options.scenario, options.sets);

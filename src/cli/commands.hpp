@@ -18,7 +18,23 @@ struct RunOptions {
     bool force = false;
 };
 
+struct SweepOptions {
+    std::string sweep;
+    std::string directory;  ///< empty: runs/NAME-HASH8
+    std::vector<std::string> sets;
+    std::string shard;  ///< "I/N"; empty: all
+    std::string by;     ///< figure of `best`
+    int best = 0;       ///< settings to print; 0: none
+    int jobs = 0;       ///< worker processes; 0: the cores
+    bool dry_run = false;
+    bool status = false;
+    bool keep = false;  ///< a run directory for each point
+    bool json = false;
+    bool quiet = false;
+};
+
 int run_command(const RunOptions& options);
+int sweep_command(const SweepOptions& options);
 int check_command(const std::string& scenario, const std::vector<std::string>& sets);
 /// `what`: empty for everything.
 int list_command(const std::string& what);

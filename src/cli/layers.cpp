@@ -13,7 +13,6 @@ namespace {
 using Kind = Node::Kind;
 namespace fs = std::filesystem;
 constexpr int file_rank = 1000;
-constexpr int set_rank = 2000;
 
 void merge(Node& base, Node over) {
     if (!base.is(Kind::object) || !over.is(Kind::object)) {
@@ -77,39 +76,8 @@ void apply_set(Node& root, const std::string& assignment) {
     if (equals == std::string::npos || equals == 0)
         throw InputError(where, "", "expected KEY=VALUE, such as protocol.n=4");
     const std::string path = assignment.substr(0, equals);
-    const auto parts = split_path(path);
-    if (parts[0] == "extends") throw InputError(where, "", "extends cannot be set on the command line");
-    Node value = set_value(assignment.substr(equals + 1), where);
-    Node* node = &root;
-    for (std::size_t i = 0; i < parts.size(); ++i) {
-        const bool last = i + 1 == parts.size();
-        if (parts[i].empty()) throw InputError(where, "", "expected keys with dots between, found \"" + path + "\"");
-        if (node->is(Kind::array)) {
-            const bool index = parts[i].size() < 9 && parts[i].find_first_not_of("0123456789") == std::string::npos;
-            const std::size_t at = index ? std::stoul(parts[i]) : node->items.size();
-            if (at >= node->items.size()) {
-                throw InputError(
-                    where, "",
-                    "expected an index below " + std::to_string(node->items.size()) + ", found \"" + parts[i] + "\"");
-            }
-            node = &node->items[at];
-            if (last) *node = std::move(value);
-            continue;
-        }
-        if (!node->is(Kind::object)) {
-            throw InputError(where, "",
-                             "\"" + parts[i - 1] + "\" is " + describe(*node) + ", it has no key \"" + parts[i] + "\"");
-        }
-        if (last) {
-            node->set(parts[i], std::move(value), where);
-        } else if (Node* inner = node->find(parts[i])) {
-            node = inner;
-        } else {
-            Node object = Node::object();
-            object.where = where;
-            node = &node->set(parts[i], std::move(object), where);
-        }
-    }
+    if (split_path(path)[0] == "extends") throw InputError(where, "", "extends cannot be set on the command line");
+    set_value_at(root, path, set_value(assignment.substr(equals + 1), where), where);
 }
 
 void drop(Node& object, const std::string& path, const std::string& key, const std::string& why, const Where& cause,
@@ -118,10 +86,11 @@ void drop(Node& object, const std::string& path, const std::string& key, const s
     object.erase(key);
 }
 
-/// Whether what `newer` says makes a key written at `older` meaningless. Of two --set flags the one that names the kind
-/// does, in either order, so that a script may set `n` for protocols with and without it; within one flag it is an
-/// error.
+/// Whether what `newer` says makes a key written at `older` meaningless. Of two --set flags, and of two layers of a
+/// sweep, the one that names the kind does, in either order, so that a script may set `n` for protocols with and
+/// without it; within one flag or layer it is an error.
 bool outranks(const Where& newer, const Where& older) {
+    if (newer.rank > set_rank && older.rank > set_rank) return newer.rank != older.rank;
     if (newer.rank != older.rank) return newer.rank > older.rank;
     return newer.rank == set_rank && to_text(newer) != to_text(older);
 }
@@ -139,10 +108,10 @@ void drop_misfits(Node& node, const Node& schema, const std::string& path, std::
                 if (member.key != sibling) continue;
                 const auto own = std::find_if(node.members.begin(), node.members.end(),
                                               [&name = key](const Member& other) { return other.key == name; });
+                if (own == node.members.end() || !outranks(member.where, own->where)) break;
                 Node selector = Node::object();
                 selector.set(sibling, member.value, {});
                 std::string why;
-                if (own == node.members.end() || !outranks(member.where, own->where)) break;
                 if (goes_with(child, schema, selector, &why)) break;
                 drop(node, path, key, why, Where(member.where), notes);
                 break;
@@ -229,17 +198,60 @@ void order(Node& node, const Node& schema) {
 
 }  // namespace
 
-Node read_layers(const std::string& path, const std::vector<std::string>& sets, std::vector<std::string>& notes) {
+void set_value_at(Node& root, const std::string& path, Node value, const Where& where) {
+    const auto parts = split_path(path);
+    Node* node = &root;
+    for (std::size_t i = 0; i < parts.size(); ++i) {
+        const bool last = i + 1 == parts.size();
+        if (parts[i].empty()) throw InputError(where, "", "expected keys with dots between, found \"" + path + "\"");
+        if (node->is(Kind::array)) {
+            const bool index = parts[i].size() < 9 && parts[i].find_first_not_of("0123456789") == std::string::npos;
+            const std::size_t at = index ? std::stoul(parts[i]) : node->items.size();
+            if (at >= node->items.size()) {
+                throw InputError(
+                    where, "",
+                    "expected an index below " + std::to_string(node->items.size()) + ", found \"" + parts[i] + "\"");
+            }
+            node = &node->items[at];
+            if (last) *node = std::move(value);
+            continue;
+        }
+        if (!node->is(Kind::object)) {
+            throw InputError(where, "",
+                             "\"" + parts[i - 1] + "\" is " + describe(*node) + ", it has no key \"" + parts[i] + "\"");
+        }
+        if (last) {
+            node->set(parts[i], std::move(value), where);
+        } else if (Node* inner = node->find(parts[i])) {
+            node = inner;
+        } else {
+            Node object = Node::object();
+            object.where = where;
+            node = &node->set(parts[i], std::move(object), where);
+        }
+    }
+}
+
+Node read_open_layers(const std::string& path, const std::vector<std::string>& sets) {
     std::vector<std::string> chain;
     Node root = read_file_layers(path, chain);
     if (!root.is(Kind::object)) throw InputError(root.where, "", "expected a JSON object, found " + describe(root));
     for (const auto& assignment : sets) apply_set(root, assignment);
+    return root;
+}
+
+void settle_layers(Node& root, std::vector<std::string>& notes) {
     // For editors alone; the saved scenario does without.
     if (const Node* schema = root.find("$schema"); schema && !schema->is(Kind::string))
         throw InputError(schema->where, "$schema", "expected a string, found " + describe(*schema));
     root.erase("$schema");
     drop_misfits(root, scenario_schema(), "", notes);
     drop_star_or_platform(root, notes);
+}
+
+Node read_layers(const std::string& path, const std::vector<std::string>& sets, std::vector<std::string>& notes) {
+    Node root = read_open_layers(path, sets);
+    settle_layers(root, notes);
     return root;
 }
 

@@ -10,14 +10,22 @@
 
 namespace rubato::cli {
 
-Loaded read_scenario(const std::string& path, const std::vector<std::string>& sets) {
+Loaded resolve_layers(Node tree, const std::string& default_name) {
     Loaded loaded;
-    loaded.tree = read_layers(path, sets, loaded.notes);
-    prepare_sections(loaded.tree, std::filesystem::path(path).stem().string());
+    loaded.tree = std::move(tree);
+    prepare_sections(loaded.tree, default_name);
     check_and_fill(loaded.tree);
     complete(loaded.tree, loaded.notes);
     put_in_order(loaded.tree);
     loaded.scenario = build_scenario(loaded.tree);
+    return loaded;
+}
+
+Loaded read_scenario(const std::string& path, const std::vector<std::string>& sets) {
+    std::vector<std::string> notes;
+    Node tree = read_layers(path, sets, notes);
+    Loaded loaded = resolve_layers(std::move(tree), std::filesystem::path(path).stem().string());
+    loaded.notes.insert(loaded.notes.begin(), notes.begin(), notes.end());
     loaded.resolved_json = to_json(loaded.tree);
     return loaded;
 }

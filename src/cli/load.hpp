@@ -27,6 +27,10 @@ Loaded load_scenario(const std::string& path, const std::vector<std::string>& se
 /// gives, are left 0.
 Loaded read_scenario(const std::string& path, const std::vector<std::string>& sets = {});
 
+/// Checks and completes layers that are settled already; resolved_json and what read_scenario leaves out stay empty.
+/// default_name: of a scenario without a name.
+Loaded resolve_layers(Node tree, const std::string& default_name);
+
 /// Fills samples, parameters and the sizes of messages from the learning room, and checks what depends on them.
 void complete_sizes(Loaded& loaded);
 

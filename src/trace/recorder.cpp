@@ -3,6 +3,7 @@
 #include "trace/figures.hpp"
 #include "trace/output.hpp"
 #include "trace/summary.hpp"
+#include "trace/summary_cells.hpp"
 
 #include <atomic>
 #include <chrono>
@@ -120,6 +121,11 @@ Progress Recorder::progress() const {
 
 std::string Recorder::finish(const DriverReport& report) {
     return impl_->finish(report);
+}
+
+std::string Recorder::cells(const DriverReport& report) const {
+    const std::lock_guard lock(impl_->mutex);
+    return summary_cells(impl_->scenario, impl_->figures, report);
 }
 
 }  // namespace rubato::trace

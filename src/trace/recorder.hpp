@@ -109,6 +109,8 @@ public:
     Progress progress() const;
     /// Writes workers.csv, servers.csv and, last and by rename, summary.json. Returns the text of summary.json.
     std::string finish(const DriverReport& report);
+    /// The figures so far as cells of a row (trace/summary_cells.hpp): all that is needed where nothing is written.
+    std::string cells(const DriverReport& report) const;
 
 private:
     struct Impl;

@@ -1,0 +1,234 @@
+#include "cli/sweep/board.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <limits>
+#include <tuple>
+#include <utility>
+
+namespace rubato::cli {
+namespace {
+
+PointState state_named(const std::string& status) {
+    if (status == "finished") return PointState::finished;
+    return status == "diverged" ? PointState::diverged : PointState::failed;
+}
+
+bool ended(PointState state) {
+    return state == PointState::finished || state == PointState::diverged || state == PointState::failed;
+}
+
+double number_or_nan(const std::string& text) {
+    double value = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+    return error == std::errc() && !text.empty() ? value : std::numeric_limits<double>::quiet_NaN();
+}
+
+}  // namespace
+
+Board::Board(const Plan& plan, Resolver& resolver, Shard shard)
+    : plan_(plan), resolver_(resolver), shard_(shard), picks_(plan.settings.size()), untuned_(plan.settings.size()) {}
+
+Task Board::task_of(std::size_t setting, const PlannedChoice& choice, Phase phase, std::int64_t seed) const {
+    const PlannedSetting& planned = plan_.settings[setting];
+    Task task;
+    task.identity = identity_of(choice.content, plan_.label(planned), phase, seed);
+    task.platform = choice.platform;
+    task.seed = seed;
+    task.id = {planned.setting, choice.choice};
+    task.phase = phase;
+    task.apart = choice.apart;
+    return task;
+}
+
+void Board::take(const Results& results, const ResultRow& row, bool earlier) {
+    const auto& tuning = plan_.sweep->tuning;
+    Seen seen;
+    seen.state = state_named(row.cells[results.column("status")]);
+    seen.earlier = earlier;
+    seen.by = tuning ? number_or_nan(row.cells[results.column(tuning->by)]) : 0;
+    superseded_ += seen_.contains(row.identity);
+    seen_[row.identity] = seen;
+    const auto known = known_.find(row.identity);
+    if (known == known_.end() || ended(known->second.state)) return;
+    set_state(row.identity, seen.state);
+    if (known->second.phase == Phase::tune && --untuned_[known->second.setting] == 0) tuned(known->second.setting);
+}
+
+void Board::set_state(std::uint64_t identity, PointState state) {
+    Known& known = known_.at(identity);
+    --counts_[static_cast<std::size_t>(known.state)];
+    ++counts_[static_cast<std::size_t>(state)];
+    known.state = state;
+}
+
+/// Queues a point, unless a row says that it is done.
+void Board::add(const Task& task, std::size_t setting) {
+    Known known{PointState::waiting, static_cast<std::uint32_t>(setting), task.phase};
+    const auto seen = seen_.find(task.identity);
+    if (seen != seen_.end()) {
+        const bool again = seen->second.state == PointState::failed && seen->second.earlier;
+        if (!again) known.state = seen->second.state;
+        retried_ += again;
+        skipped_ += !again && seen->second.earlier;
+    }
+    known_[task.identity] = known;
+    ++counts_[static_cast<std::size_t>(known.state)];
+    if (!ended(known.state)) queue_.push_back(task);
+}
+
+void Board::begin() {
+    begun_ = true;
+    const SweepFile& sweep = *plan_.sweep;
+    std::size_t point = 0;
+    for (std::size_t i = 0; i < plan_.settings.size(); ++i) {
+        const PlannedSetting& planned = plan_.settings[i];
+        if (!sweep.tuning) {
+            for (const std::int64_t seed : sweep.seeds) {
+                if (!mine(point++)) continue;
+                ++total_;
+                add(task_of(i, plan_.choices[planned.first], Phase::report, seed), i);
+            }
+            continue;
+        }
+        if (!mine(i)) continue;
+        total_ += planned.count * sweep.tuning->seeds.size() + sweep.seeds.size();
+        for (std::uint32_t choice = 0; choice < planned.count; ++choice) {
+            for (const std::int64_t seed : sweep.tuning->seeds) {
+                const Task task = task_of(i, plan_.choices[planned.first + choice], Phase::tune, seed);
+                add(task, i);
+                untuned_[i] += !ended(known_.at(task.identity).state);
+            }
+        }
+    }
+    for (std::size_t i = 0; sweep.tuning && i < plan_.settings.size(); ++i)
+        if (mine(i) && untuned_[i] == 0) tuned(i);
+    // A platform is built once for all points on it that follow each other.
+    std::unordered_map<std::uint64_t, std::size_t> order;
+    for (const Task& task : queue_) order.try_emplace(task.platform, order.size());
+    std::stable_sort(queue_.begin(), queue_.end(),
+                     [&](const Task& a, const Task& b) { return order.at(a.platform) < order.at(b.platform); });
+}
+
+void Board::tuned(std::size_t setting) {
+    picks_[setting] = best_of(setting);
+    for (const Task& task : report_tasks(setting)) {
+        const bool fresh = !known_.contains(task.identity);
+        if (fresh) add(task, setting);
+        if (fresh && picks_[setting]->choice < 0 && !queue_.empty() && queue_.back().identity == task.identity) {
+            hopeless_.push_back(task);
+            queue_.pop_back();
+        }
+    }
+}
+
+std::vector<Task> Board::report_tasks(std::size_t setting) const {
+    std::vector<Task> tasks;
+    const SweepFile& sweep = *plan_.sweep;
+    const PlannedSetting& planned = plan_.settings[setting];
+    const PlannedChoice* choice = &plan_.choices[planned.first];
+    if (sweep.tuning) {
+        if (!picks_[setting]) return {};
+        for (std::uint32_t i = 0; i < planned.count; ++i)
+            if (plan_.choices[planned.first + i].choice == picks_[setting]->choice)
+                choice = &plan_.choices[planned.first + i];
+    }
+    for (const std::int64_t seed : sweep.seeds) tasks.push_back(task_of(setting, *choice, Phase::report, seed));
+    return tasks;
+}
+
+/// Fewest runs without a figure first, since a value that sometimes diverges is no good one; then the smallest mean;
+/// then the order of the file.
+Pick Board::best_of(std::size_t setting) const {
+    const PlannedSetting& planned = plan_.settings[setting];
+    const auto& seeds = plan_.sweep->tuning->seeds;
+    Pick best;
+    for (std::uint32_t i = 0; i < planned.count; ++i) {
+        const PlannedChoice& choice = plan_.choices[planned.first + i];
+        Pick pick{choice.choice, 0, 0, {}};
+        for (const std::int64_t seed : seeds) {
+            const auto seen = seen_.find(task_of(setting, choice, Phase::tune, seed).identity);
+            const bool usable =
+                seen != seen_.end() && seen->second.state == PointState::finished && std::isfinite(seen->second.by);
+            if (usable)
+                pick.mean += seen->second.by;
+            else
+                ++pick.without;
+        }
+        const int usable = static_cast<int>(seeds.size()) - pick.without;
+        if (usable == 0) continue;
+        pick.mean /= usable;
+        if (best.choice < 0 || std::tie(pick.without, pick.mean) < std::tie(best.without, best.mean)) best = pick;
+    }
+    if (best.choice < 0) return best;
+    const auto indices = resolver_.tuned_values(best.choice);
+    for (std::size_t i = 0; i < indices.size(); ++i) {
+        const Axis& axis = plan_.sweep->tuning->axes[i];
+        const Node& value = axis.values[indices[i]];
+        if (axis.values.size() < 2 || !value.is_number()) continue;
+        const auto by_number = [](const Node& a, const Node& b) { return a.number < b.number; };
+        const auto [low, high] = std::minmax_element(axis.values.begin(), axis.values.end(), by_number);
+        if (value.number <= low->number || value.number >= high->number) best.at_edge.push_back(axis.key);
+    }
+    return best;
+}
+
+std::optional<Task> Board::next() {
+    if (queue_.empty()) return std::nullopt;
+    const Task task = queue_.front();
+    queue_.pop_front();
+    set_state(task.identity, PointState::running);
+    return task;
+}
+
+void Board::put_back(const Task& task) {
+    set_state(task.identity, PointState::waiting);
+    queue_.push_front(task);
+}
+
+void Board::leave(const Task& task) {
+    set_state(task.identity, PointState::elsewhere);
+    left_.push_back(task);
+}
+
+std::deque<Task> Board::take_left() {
+    return std::exchange(left_, {});
+}
+
+bool Board::is_done(const Task& task) const {
+    return ended(state(task));
+}
+
+PointState Board::state(const Task& task) const {
+    const auto known = known_.find(task.identity);
+    return known == known_.end() ? PointState::waiting : known->second.state;
+}
+
+std::size_t Board::done() const {
+    return count(PointState::finished) + count(PointState::diverged) + count(PointState::failed);
+}
+
+std::size_t Board::of_others() const {
+    const auto& sweep = *plan_.sweep;
+    std::size_t own = 0;
+    // With shards the points of the others are this sweep's as well.
+    if (shard_.count == 1) {
+        for (const auto& [identity, seen] : seen_) own += known_.contains(identity);
+        return seen_.size() - own;
+    }
+    for (std::size_t i = 0; i < plan_.settings.size(); ++i) {
+        const PlannedSetting& planned = plan_.settings[i];
+        for (std::uint32_t c = 0; c < planned.count; ++c) {
+            const PlannedChoice& choice = plan_.choices[planned.first + c];
+            for (const std::int64_t seed : sweep.seeds)
+                own += seen_.contains(task_of(i, choice, Phase::report, seed).identity);
+            if (!sweep.tuning) continue;
+            for (const std::int64_t seed : sweep.tuning->seeds)
+                own += seen_.contains(task_of(i, choice, Phase::tune, seed).identity);
+        }
+    }
+    return seen_.size() - own;
+}
+
+}  // namespace rubato::cli

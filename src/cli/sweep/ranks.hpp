@@ -1,0 +1,19 @@
+// Whether a launcher (mpirun, srun) has started several of this program, and which one this is.
+#pragma once
+
+#include <string>
+
+namespace rubato::cli {
+
+struct Rank {
+    int number = 0, count = 1;
+    int on_host = 1;  ///< of them on this host, as far as the launcher tells
+};
+
+/// From the environment that Open MPI, MPICH, Intel MPI and Slurm's srun give each process.
+Rank find_rank();
+
+/// Cores that this process may use.
+int usable_cores();
+
+}  // namespace rubato::cli

@@ -2,6 +2,7 @@
 
 import os
 import shlex
+import textwrap
 from dataclasses import dataclass, field
 from typing import Iterable
 
@@ -26,13 +27,15 @@ class Data:
 
     parts: list[pd.DataFrame] = field(default_factory=list)
 
-    def add(self, panel: str, label: str, path: str, x: Iterable[object], y: Iterable[object]) -> None:
-        """Points of one series in one panel."""
+    def add(self, panel: str, label: str, path: str, x: Iterable[object], y: Iterable[object],
+            **more: Iterable[object] | object) -> None:
+        """Points of one series in one panel; `more` are further columns, or one value for all points."""
         points = pd.DataFrame({"x": list(x), "y": list(y)})
-        self.parts.append(points.assign(panel=panel, series=label, run=path)[["panel", "series", "run", "x", "y"]])
+        points = points.assign(panel=panel, series=label, run=path)[["panel", "series", "run", "x", "y"]]
+        self.parts.append(points.assign(**more))
 
     def frame(self) -> pd.DataFrame:
-        """All points: panel, series, run, x, y."""
+        """All points: panel, series, run (empty where several make a point), x, y, and further columns."""
         return pd.concat(self.parts, ignore_index=True) if self.parts else pd.DataFrame()
 
 
@@ -50,6 +53,13 @@ def set_title(figure: Figure, title: str, subtitle: str) -> None:
     figure.suptitle(title + (f"\n{subtitle}" if subtitle else ""), fontsize=10.5, linespacing=1.4)
 
 
+def set_caption(figure: Figure, title: str, sentences: Iterable[str]) -> None:
+    """Title, and below it in small letters what one must know to read the figure: n, bands, what was left out."""
+    width = int(figure.get_figwidth() * 15.5)
+    lines = textwrap.wrap(" ".join(filter(None, sentences)), width)
+    figure.suptitle("\n".join([title, *lines]), fontsize=9, linespacing=1.4)
+
+
 def shared_legend(figure: Figure, axes: list[Axes], columns: int = 3) -> None:
     """One legend below all panels: each label once, in the order of the series."""
     entries: dict[str, object] = {}
@@ -61,7 +71,6 @@ def shared_legend(figure: Figure, axes: list[Axes], columns: int = 3) -> None:
     fit = max(1, int(figure.get_figwidth() * 13 / (longest + 9)))
     figure.legend(list(entries.values()), list(entries), loc="upper center", bbox_to_anchor=(0.5, 0.0),
                   ncol=min(columns, fit), handlelength=3.2)
-
 
 
 def save(figure: Figure, data: Data, output: str, command: list[str], title: str) -> str:

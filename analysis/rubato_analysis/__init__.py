@@ -26,8 +26,8 @@ __all__ = ["AnalysisError", "Run", "Sweep", "TraceWarning", "load", "load_sweep"
 
 
 def plot(kind: str, *inputs: Any, **options: Any) -> Any:
-    """Draws a kind of figure of runs and sweeps: directories, or what load() and load_sweep() returned. The Drawing that
-    comes back shows itself in a notebook; its `save(FILE)` writes it, its `data` is what it shows.
+    """Draws a kind of figure of runs and sweeps: directories, or what load() and load_sweep() returned. The Drawing
+    that comes back shows itself in a notebook; its `save(FILE)` writes it, its `data` is what it shows.
 
     Options are those of `rubato plot KIND --help` by their long names, such as band="std", metric="valid_error",
     where=["workers.count=30"]; curves takes its metrics as a list.

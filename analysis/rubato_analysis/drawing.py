@@ -4,7 +4,6 @@ import io
 import os
 from dataclasses import dataclass
 
-import matplotlib.pyplot as plt
 import pandas as pd
 from matplotlib.figure import Figure
 
@@ -36,7 +35,6 @@ class Drawing:
         """What Jupyter shows."""
         memory = io.BytesIO()
         self.figure.savefig(memory, format="png", bbox_inches="tight", pad_inches=0.08)
-        plt.close(self.figure)
         return memory.getvalue()
 
 

@@ -7,16 +7,13 @@ from dataclasses import dataclass, field
 from typing import Iterable
 
 import matplotlib
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
 
-matplotlib.use("Agg")  # before pyplot: no display, and the same pixels everywhere
-
-import matplotlib.pyplot as plt  # noqa: E402
-import pandas as pd  # noqa: E402
-from matplotlib.axes import Axes  # noqa: E402
-from matplotlib.figure import Figure  # noqa: E402
-
-from rubato_analysis.errors import AnalysisError  # noqa: E402
-from rubato_analysis.styles import RC  # noqa: E402
+from rubato_analysis.errors import AnalysisError
+from rubato_analysis.styles import RC
 
 FORMATS = (".png", ".pdf", ".svg")
 
@@ -42,8 +39,10 @@ class Data:
 def new_figure(rows: int, columns: int, width: float, height: float, **options: object) -> tuple[Figure, list[Axes]]:
     """A figure of rows x columns panels (inches) in the house's look, and its axes in reading order."""
     matplotlib.rcParams.update(RC)
-    figure, axes = plt.subplots(rows, columns, figsize=(width, height), squeeze=False, constrained_layout=True,
-                                **options)
+    # Without pyplot: no display, no state, the same pixels everywhere, and nothing of a notebook's own is touched.
+    figure = Figure(figsize=(width, height), constrained_layout=True)
+    FigureCanvasAgg(figure)
+    axes = figure.subplots(rows, columns, squeeze=False, **options)
     figure.get_layout_engine().set(h_pad=0.06, w_pad=0.06, hspace=0.04, wspace=0.04)
     return figure, list(axes.flat)
 
@@ -90,6 +89,4 @@ def save(figure: Figure, data: Data, output: str, command: list[str], title: str
         data.frame().to_csv(f"{stem}.csv", index=False, lineterminator="\n")
     except OSError as error:
         raise AnalysisError(f"{output}: {(error.strerror or str(error)).lower()}") from None
-    finally:
-        plt.close(figure)
     return f"{stem}.csv"

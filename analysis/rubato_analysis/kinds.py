@@ -6,7 +6,8 @@ from typing import Any, Callable
 
 from matplotlib.figure import Figure
 
-from rubato_analysis import curves, figures, sensitivity, speedup, staleness, staleness_sweep, target, timeline, tradeoff
+from rubato_analysis import (curves, figures, sensitivity, speedup, staleness, staleness_sweep, target, timeline,
+                             tradeoff)
 from rubato_analysis.errors import AnalysisError
 from rubato_analysis.figure import Data
 from rubato_analysis.points import Points, collect
@@ -163,12 +164,12 @@ def _nothing(_: argparse.ArgumentParser) -> None:
 
 
 KINDS: dict[str, Kind] = {
-    "staleness": Kind("distribution of staleness over gradients, and its mean from update to update; of sweeps the mean "
-                      "by setting, or distributions", _declare_staleness, _staleness),
+    "staleness": Kind("distribution of staleness over gradients, and its mean from update to update; of sweeps the "
+                      "mean by setting, or distributions", _declare_staleness, _staleness),
     "curves": Kind("test and validation error and training loss against time; means over seeds with a band",
                    _declare_curves, _curves),
-    "timeline": Kind("what each role did when (needs timeline.csv: rubato run --timeline)", _declare_timeline, _timeline,
-                     sweeps=False),
+    "timeline": Kind("what each role did when (needs timeline.csv: rubato run --timeline)", _declare_timeline,
+                     _timeline, sweeps=False),
     "tradeoff": Kind("error against training time, with contours of equal batch size and equal number of workers, and "
                      "the Pareto front (Figures 6 and 7 of Gupta et al. 2015)", _declare_tradeoff,
                      _of_points(tradeoff.plot, metric="metric", x="x", linear="linear", band="band")),

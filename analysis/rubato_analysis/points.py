@@ -65,7 +65,7 @@ class Points:
             rows = rows[[value_text(value) in wanted for value in rows[key]]]
         if rows.empty:
             told = " and ".join(f"{key}={','.join(values)}" for key, values in conditions.items())
-            raise AnalysisError(f"{self.title}: no point has {told}" if told else f"{self.title}: no point has ended yet")
+            raise AnalysisError(f"{self.title}: no point has {told or 'ended yet'}")
         return Points(rows, self.swept, self.runs, self.names, self.sweeps)
 
     def swept_text(self) -> str:

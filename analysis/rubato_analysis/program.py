@@ -21,8 +21,8 @@ def run(scenario: str | os.PathLike[str] | Mapping[str, Any], set: Mapping[str, 
     out       run directory; None: runs/NAME-HASH8 in the working directory, where a finished identical run is found
               again instead of being run anew
 
-    A run that ended otherwise than finished (diverged, say) has a summary too: its `status` tells. Wrong input, or a run
-    without a summary, is an AnalysisError with the line that rubato says.
+    A run that ended otherwise than finished (diverged, say) has a summary too: its `status` tells. Wrong input, or a
+    run without a summary, is an AnalysisError with the line that rubato says.
     """
     words = [rubato, "run", "--json", "--quiet"]
     for key, value in (set or {}).items():

@@ -7,7 +7,8 @@ from matplotlib.figure import Figure
 from rubato_analysis.dots import draw_line, numeric_key, value_ticks
 from rubato_analysis.errors import AnalysisError
 from rubato_analysis.figure import Data, new_figure, set_caption, shared_legend
-from rubato_analysis.metrics import band_text, check_metric, format_axis, is_fraction, losses_text, metric_text, title_text
+from rubato_analysis.metrics import (band_text, check_metric, format_axis, is_fraction, losses_text, metric_text,
+                                     title_text)
 from rubato_analysis.points import Points, Series, series_of_points
 
 LEARNING_RATE = "optimizer.learning_rate"

@@ -102,7 +102,8 @@ def ratios(rows: pd.DataFrame, basis: pd.DataFrame, metric: str) -> tuple[np.nda
 
 def draw(ax: object, series: Series, rows: pd.DataFrame, basis: pd.DataFrame, metric: str, band: str,
          place: tuple[Data, str, int]) -> tuple[list[int], bool]:
-    """One line, whose data go to place = (data, panel, lane of its crosses); (seeds of each point, whether all ratios were paired)."""
+    """One line, whose data go to place = (data, panel, lane of its crosses); (seeds of each point, whether all ratios
+    were paired)."""
     xs, spreads, paired, (data, panel, lane) = [], [], True, place
     for workers, some in rows.groupby(rows[WORKERS].astype("float64")):
         finished = some[some.status == "finished"]

@@ -88,7 +88,8 @@ class Sweep:
             return types | {name: "int64" for name in integers} | {name: "str" for name in ("label", *swept)}
 
         frame = read_typed(path, AGGREGATE_COLUMNS, types_of)
-        return _with_values(frame, list(frame.columns[1 : list(frame.columns).index("n")]) if len(frame.columns) else [])
+        columns = list(frame.columns)
+        return _with_values(frame, columns[1 : columns.index("n")] if columns else [])
 
     def run_path(self, point: str) -> str:
         """Run directory of a point; "" where it was not kept."""

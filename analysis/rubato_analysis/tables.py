@@ -134,7 +134,8 @@ def text_table(table: Table, title: str, best: str | None) -> str:
         lines.append([name, *(f"*{text}*" if (r, c) in bold else text for c, text in enumerate(texts))])
     widths = [max(map(len, column)) for column in zip(*lines)]
     padded = ["  ".join(text.ljust(width) for text, width in zip(line, widths)).rstrip() for line in lines]
-    return "\n".join([caption(table, title), "", padded[0], "  ".join("-" * width for width in widths), *padded[1:]]) + "\n"
+    rule = "  ".join("-" * width for width in widths)
+    return "\n".join([caption(table, title), "", padded[0], rule, *padded[1:]]) + "\n"
 
 
 def csv_table(table: Table) -> str:

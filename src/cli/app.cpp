@@ -99,13 +99,12 @@ void declare_small(CLI::App& app, Arguments& arguments) {
         "Exit status 1: the roles would not do the same again; the first difference is named.\n\n"
         "Example:\n  rubato run scenarios/quickstart.json --events --out runs/one\n  rubato replay runs/one");
 
-    CLI::App* plot =
-        app.add_subcommand("plot", "draws a figure of runs and sweeps: KIND RUN_OR_SWEEP... [-o FILE], with KIND " +
-                                       one_of(plot_kinds()));
+    CLI::App* plot = app.add_subcommand(
+        "plot", "draws a figure of runs and sweeps: KIND RUN_OR_SWEEP... [-o FILE], with KIND " + one_of(plot_kinds()));
     plot->prefix_command();
     plot->footer(
-        "RUN_OR_SWEEP is a run directory, or one that `rubato sweep` has left. The figure goes to FILE (PNG, PDF or SVG;\n"
-        "default: KIND.png), its data beside it as CSV. `rubato plot KIND --help` tells the options of a kind.\n\n"
+        "RUN_OR_SWEEP is a run directory, or one that `rubato sweep` has left. The figure goes to FILE (PNG, PDF or\n"
+        "SVG; default: KIND.png), its data beside it as CSV. `rubato plot KIND --help` tells the options of a kind.\n\n"
         "Examples:\n  rubato plot curves runs/one runs/two -o curves.png\n"
         "  rubato plot tradeoff sweeps/grid -o tradeoff.png");
 

@@ -73,7 +73,8 @@ class SweepTest(unittest.TestCase):
         sweep, _ = self.load()
         table = sweep.aggregate.set_index(["label", "workers.count", "workers.batch_size"])
         self.assertEqual(len(table), 8)
-        whole, lost, failed = table.loc[("hardsync", 1, 4)], table.loc[("hardsync", 4, 16)], table.loc[("1-softsync", 1, 4)]
+        places = ("hardsync", 1, 4), ("hardsync", 4, 16), ("1-softsync", 1, 4)
+        whole, lost, failed = (table.loc[place] for place in places)
         self.assertEqual([whole[k] for k in ("n", "diverged", "failed")], [3, 0, 0])
         self.assertEqual([lost[k] for k in ("n", "diverged", "failed")], [2, 1, 0])
         self.assertEqual([failed[k] for k in ("n", "diverged", "failed")], [2, 0, 1])
@@ -182,7 +183,8 @@ class SweepTest(unittest.TestCase):
         names = [one.name for one in series_of_points(rows, points.swept, ["setting.workers", "setting.batch_size"])]
         self.assertEqual(names, ["hardsync", "1-softsync"])
         names = [one.name for one in series_of_points(rows, points.swept, ["workers.count"])]
-        self.assertEqual(names, ["hardsync, batch 4", "hardsync, batch 16", "1-softsync, batch 4", "1-softsync, batch 16"])
+        self.assertEqual(names, ["hardsync, batch 4", "hardsync, batch 16", "1-softsync, batch 4",
+                                 "1-softsync, batch 16"])
         some = points.where({"label": ["hardsync"], "workers.count": ["1"]})
         self.assertEqual(len(some.rows), 6)
         with self.assertRaisesRegex(AnalysisError, "no such column; swept are label, workers.count"):

@@ -6,7 +6,6 @@ import json
 import math
 import os
 import random
-import shutil
 from typing import Any
 
 from synthetic import write_run
@@ -59,14 +58,16 @@ def write_sweep(directory: str, labels: tuple[str, ...] = ("hardsync", "1-softsy
     os.makedirs(directory, exist_ok=True)
     swept = ["workers.count", "workers.batch_size"] + (["optimizer.learning_rate"] if rates else [])
     rows, points = [], []
-    phases = [("tune", (101, 102), rates), ("report", seeds, (0.01,))] if tune else [("report", seeds, rates or (0.01,))]
+    phases = [("report", seeds, (0.01,) if tune else rates or (0.01,))]
+    if tune:
+        phases.insert(0, ("tune", (101, 102), rates))
     for phase, some, tried in phases:
         for label, count, batch, rate, seed in itertools.product(labels, workers, batches, tried, some):
             status = (lost or {}).get((label, count, batch, seed), "finished")
             status = "diverged" if rate > 0.05 else status
             values = figures(label, count, batch, rate, seed, status)
             point = f"{len(rows):08x}"
-            detail = "" if status == "finished" else 'a loss is not finite, "nan"' if status == "diverged" else "no route"
+            detail = {"finished": "", "diverged": 'a loss is not finite, "nan"'}.get(status, "no route")
             rows.append([point, phase, label, seed, count, batch, *([rate] if rates else []), status, detail,
                          *values.values()])
             points.append(point)
@@ -81,8 +82,3 @@ def write_sweep(directory: str, labels: tuple[str, ...] = ("hardsync", "1-softsy
     with open(os.path.join(directory, "sweep.json"), "w", encoding="utf-8") as file:
         json.dump({"base": "base.json", "seeds": list(seeds), "points": points}, file)
     return directory
-
-
-def remove(directory: str) -> None:
-    """Takes a sweep away."""
-    shutil.rmtree(directory)

@@ -132,7 +132,7 @@ class TracesTest(unittest.TestCase):
             self.assertEqual(set(loaded.timeline.kind.cat.categories), set(CATEGORIES["kind"]))
 
     def test_words_of_the_summary(self) -> None:
-        with open(os.path.join(ROOT, "src", "core", "rows.hpp"), encoding="utf-8") as file:
+        with open(os.path.join(ROOT, "src", "core", "types.hpp"), encoding="utf-8") as file:
             enumeration = re.search(r"enum class Status[^{]*\{([^}]*)\}", file.read())[1]
         rows = {names(row[0])[0]: row[2] for row in self.told["summary.json"]}
         self.assertEqual(names(rows["status"]), [word.strip() for word in enumeration.split(",")])

@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 
 from rubato_analysis.errors import AnalysisError
 from rubato_analysis.figure import Data, new_figure, set_caption, set_title, shared_legend
-from rubato_analysis.metrics import band_text, format_axis, losses_text, metric_text
+from rubato_analysis.metrics import band_text, format_axis, losses_text, metric_text, within_fractions
 from rubato_analysis.points import Points, series_of_points
 from rubato_analysis.resample import band_of
 from rubato_analysis.run_directory import Run
@@ -151,6 +151,7 @@ def plot_groups(groups: list[Group], axis: str, log: bool, band: str, metrics: l
         if not log:
             ax.set_xlim(0, None)
         format_axis(ax.yaxis, column)
+        within_fractions(ax, column)
     if notes is None and all(len(group.runs) == 1 for group in groups):
         set_title(figure, f"Convergence: {title}", subtitle_of(runs))
     else:

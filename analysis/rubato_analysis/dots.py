@@ -63,16 +63,16 @@ def draw_line(ax: Axes, series: Series, key: str, column: str, band: str, data: 
     cells = [(float(value), measure(rows, column, band)) for value, rows in known.groupby(key)]
     drawn = [(x, one.spread) for x, one in cells if one.spread.n]
     if drawn:
-        x, means = [x for x, _ in drawn], [one.mean for _, one in drawn]
+        values, means = [x for x, _ in drawn], [one.mean for _, one in drawn]
         sides = np.array([[one.mean - one.low, one.high - one.mean] for _, one in drawn]).T
-        ax.errorbar(x, means, yerr=np.nan_to_num(sides), capsize=2.5, elinewidth=1.0, **series.style.line(),
+        ax.errorbar(values, means, yerr=np.nan_to_num(sides), capsize=2.5, elinewidth=1.0, **series.style.line(),
                     label=series.name)
     else:
         ax.plot([], [], **series.style.line(), label=series.name)
     ax.update_datalim([(x, 0.0) for x, _ in cells], updatey=False)
     for x, one in cells:
         if one.diverged:
-            cross_at_top(ax, x, series, lane)
+            cross_at_top(ax, x, series, lane, f"{one.diverged} of {one.points}")
     data.add(column, series.name, "", [x for x, _ in cells], [one.spread.mean for _, one in cells],
              low=[one.spread.low for _, one in cells], high=[one.spread.high for _, one in cells],
              n=[one.spread.n for _, one in cells], diverged=[one.diverged for _, one in cells],

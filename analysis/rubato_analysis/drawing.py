@@ -20,6 +20,7 @@ class Drawing:
     kind: str
     figure: Figure
     points: Data
+    command: str
 
     @property
     def data(self) -> pd.DataFrame:
@@ -29,7 +30,7 @@ class Drawing:
     def save(self, path: str | os.PathLike[str]) -> str:
         """Writes PNG, PDF or SVG, and the data beside it; the path of the CSV."""
         path = os.fspath(path)
-        return save(self.figure, self.points, path, ["rubato_analysis.plot", self.kind], self.kind)
+        return save(self.figure, self.points, path, self.command, self.kind)
 
     def _repr_png_(self) -> bytes:
         """What Jupyter shows."""
@@ -42,5 +43,7 @@ def plot(kind: str, *inputs: Input, **options: object) -> Drawing:
     """As rubato_analysis.plot, which tells of it."""
     if kind not in KINDS:
         raise AnalysisError(f"{kind}: no such kind of figure; there is {', '.join(KINDS)}")
-    figure, data = KINDS[kind].draw(open_inputs(list(inputs)), dict(options))
-    return Drawing(kind, figure, data)
+    opened = open_inputs(list(inputs))
+    figure, data = KINDS[kind].draw(opened, dict(options))
+    words = [repr(kind), *(repr(one.path) for one in opened), *(f"{key}={value!r}" for key, value in options.items())]
+    return Drawing(kind, figure, data, f"rubato_analysis.plot({', '.join(words)})")

@@ -72,12 +72,12 @@ def shared_legend(figure: Figure, axes: list[Axes], columns: int = 3) -> None:
                   ncol=min(columns, fit), handlelength=3.2)
 
 
-def save(figure: Figure, data: Data, output: str, command: list[str], title: str) -> str:
+def save(figure: Figure, data: Data, output: str, command: list[str] | str, title: str) -> str:
     """Writes `output` and its data beside it as CSV; returns the path of the CSV. Equal input gives equal bytes."""
     stem, extension = os.path.splitext(output)
     if extension not in FORMATS:
         raise AnalysisError(f"{output}: expected a name that ends in {', '.join(FORMATS)}")
-    line = shlex.join(command)
+    line = command if isinstance(command, str) else shlex.join(command)
     metadata = {
         ".png": {"Title": title, "Command": line, "Software": "rubato"},
         ".pdf": {"Title": title, "Subject": line, "CreationDate": None, "Producer": None, "Creator": "rubato"},

@@ -5,7 +5,7 @@ from matplotlib.figure import Figure
 
 from rubato_analysis.curves import draw_curve
 from rubato_analysis.errors import AnalysisError
-from rubato_analysis.figure import Data, new_figure, set_title, shared_legend
+from rubato_analysis.figure import Data, new_figure, set_title
 from rubato_analysis.metrics import format_axis
 from rubato_analysis.run_directory import Run
 from rubato_analysis.series import Series, protocol_label, subtitle_of, title_of

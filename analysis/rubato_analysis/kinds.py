@@ -44,7 +44,8 @@ def conditions(words: list[str] | None) -> dict[str, list[str]]:
         key, equals, values = word.partition("=")
         if not equals or not key:
             raise AnalysisError(f"--where {word}: expected KEY=VALUE[,VALUE...]")
-        found.setdefault(key, []).extend(values.split(","))
+        # A label may contain commas itself.
+        found.setdefault(key, []).extend(dict.fromkeys([values, *values.split(",")]))
     return found
 
 

@@ -2,7 +2,6 @@
 
 import re
 import zlib
-from dataclasses import replace
 
 from rubato_analysis.protocols import canonical_name
 from rubato_analysis.styles import DASHES, FILLS, PROTOCOLS, Marker, Style, protocol_style, variant_of
@@ -65,8 +64,3 @@ def natural(text: str) -> list[tuple[int, float, str]]:
     """Key of an order in which `batch 8` comes before `batch 16`."""
     parts = re.split(r"(\d+(?:\.\d+)?(?:e[+-]?\d+)?)", text)
     return [(0, float(part), "") if i % 2 else (1, 0.0, part) for i, part in enumerate(parts)]
-
-
-def open_marker(style: Style) -> Style:
-    """The look with an empty marker: what is not like the others, and can be told in grey."""
-    return replace(style, fill="none")

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
+from matplotlib.axes import Axes
 from matplotlib.axis import Axis
 from matplotlib.ticker import PercentFormatter
 
@@ -52,6 +53,13 @@ def format_axis(axis: Axis, name: str) -> None:
         axis.set_major_formatter(PercentFormatter(1.0, symbol=" %"))
 
 
+def within_fractions(ax: Axes, name: str) -> None:
+    """A confidence interval may reach below 0 % and beyond 100 %; what the eye sees of errors does not."""
+    if is_fraction(name):
+        low, high = ax.get_ylim()
+        ax.set_ylim(max(low, 0.0), min(high, 1.02))
+
+
 def check_metric(rows: pd.DataFrame, name: str, where: str) -> None:
     """Refuses a figure that no row has."""
     if name in rows and pd.api.types.is_numeric_dtype(rows[name]) and rows[name].notna().any():
@@ -92,7 +100,7 @@ def errors_of(one: Spread) -> tuple[list[float], list[float]] | None:
 def count_text(counts: list[int]) -> str:
     """`n = 3`, or `n = 2 to 5`."""
     low, high = min(counts, default=0), max(counts, default=0)
-    return f"n = {low}" if low == high else f"n = {low} to {high}"
+    return (f"n = {low}" if low == high else f"n = {low} to {high}").replace(" ", "\u00a0")  # not to be broken
 
 
 def band_text(counts: list[int], band: str, what: str = "band") -> str:

@@ -1,7 +1,9 @@
 """Points of sweeps and runs as one table, and the series and settings that figures make of them."""
 
 import json
+import os
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Callable
 
 import pandas as pd
@@ -14,7 +16,7 @@ from rubato_analysis.series import protocol_label
 from rubato_analysis.styles import Style
 from rubato_analysis.sweep import Sweep, is_sweep, load_sweep, typed_values
 
-Input = str | Run | Sweep
+Input = str | os.PathLike[str] | Run | Sweep
 
 # How a key is told in a legend; others by the last part of their path.
 KEY_TEXTS = {
@@ -64,7 +66,7 @@ class Points:
             wanted = set(values) | {f"{float(value):g}" for value in values if _is_number(value)}
             rows = rows[[value_text(value) in wanted for value in rows[key]]]
         if rows.empty:
-            told = " and ".join(f"{key}={','.join(values)}" for key, values in conditions.items())
+            told = " and ".join(f"{key}={values[0]}" for key, values in conditions.items())
             raise AnalysisError(f"{self.title}: no point has {told or 'ended yet'}")
         return Points(rows, self.swept, self.runs, self.names, self.sweeps)
 
@@ -78,8 +80,11 @@ def open_inputs(inputs: list[Input]) -> list[Run | Sweep]:
     if not inputs:
         raise AnalysisError("no run and no sweep given")
     opened: list[Run | Sweep] = []
-    for one in dict.fromkeys(inputs) if all(isinstance(i, str) for i in inputs) else inputs:
-        opened.append((load_sweep if is_sweep(one) else load)(one) if isinstance(one, str) else one)
+    for one in inputs:
+        if isinstance(one, (str, os.PathLike)):
+            one = (load_sweep if is_sweep(one) else load)(one)
+        if one.path not in [other.path for other in opened]:
+            opened.append(one)
     return opened
 
 
@@ -95,10 +100,10 @@ def collect(opened: list[Run | Sweep]) -> Points:
         swept += [key for key in keys if key not in swept]
     rows = pd.concat(frames, ignore_index=True) if len(frames) > 1 else frames[0].copy()
     _fill_settings(rows, swept)
-    openers: dict[str, Callable[[], Run]] = {run.path: lambda run=run: run for run in runs}
+    openers: dict[str, Callable[[], Run]] = {run.path: partial(_itself, run) for run in runs}
     for sweep in sweeps:
         kept = {point: sweep.run_path(point) for point in sweep.results.point}
-        openers |= {point: lambda path=path: load(path) for point, path in kept.items() if path}
+        openers |= {point: partial(load, path) for point, path in kept.items() if path}
     rows["label"] = [_label(*cells) for cells in zip(rows.label, _column(rows, "setting.protocol"),
                                                      _column(rows, "protocol.n"))]
     names = list(dict.fromkeys([sweep.name for sweep in sweeps] + [run.name for run in runs]))
@@ -170,6 +175,10 @@ def _label(label: str, protocol: object, n: object) -> str:
     if n is not None and value_text(n) and protocol_of_label(label) == ("n-softsync", None):
         return f"{value_text(n)}-softsync"
     return label
+
+
+def _itself(run: Run) -> Run:
+    return run
 
 
 def _fill_settings(rows: pd.DataFrame, swept: list[str]) -> None:

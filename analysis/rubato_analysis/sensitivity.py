@@ -2,13 +2,14 @@
 
 import numpy as np
 import pandas as pd
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from rubato_analysis.dots import draw_line, numeric_key, value_ticks
 from rubato_analysis.errors import AnalysisError
 from rubato_analysis.figure import Data, new_figure, set_caption, shared_legend
-from rubato_analysis.metrics import (band_text, check_metric, format_axis, is_fraction, losses_text, metric_text,
-                                     title_text)
+from rubato_analysis.metrics import (Measured, band_text, check_metric, format_axis, is_fraction, losses_text,
+                                     metric_text, title_text, within_fractions)
 from rubato_analysis.points import Points, Series, series_of_points
 
 LEARNING_RATE = "optimizer.learning_rate"
@@ -38,12 +39,13 @@ def plot(points: Points, metric: str | None = None, key: str = LEARNING_RATE, ph
     for lane, series in enumerate(series_of_points(rows, points.swept, [key])):
         cells = draw_line(ax, series, key, metric, band, data, lane)
         counts += [one.spread.n for one in cells]
-        _ring(ax, series, key, metric, cells)
+        _ring(ax, series, key, cells)
     value_ticks(ax, values)
     ax.set(xlabel=metric_text(key), ylabel=metric_text(metric))
     if is_fraction(metric):
         ax.set_ylim(0, None)
     format_axis(ax.yaxis, metric)
+    within_fractions(ax, metric)
     kind = {"tune": "Runs of the tuning (its own seeds).", "report": "", "all": "Runs of tuning and report."}[phase]
     set_caption(figure, f"Sensitivity of {title_text(metric)} to {title_text(key)}: {points.title}",
                 [kind, band_text(counts, band, "bars"), "Ring: the lowest mean of a series.",
@@ -52,7 +54,7 @@ def plot(points: Points, metric: str | None = None, key: str = LEARNING_RATE, ph
     return figure, data
 
 
-def _ring(ax: object, series: Series, key: str, metric: str, cells: list) -> None:
+def _ring(ax: Axes, series: Series, key: str, cells: list[Measured]) -> None:
     """Around the lowest mean, among values at which nothing diverged."""
     values = sorted(np.asarray(series.rows[key].dropna().unique(), dtype="float64"))
     sound = [(one.spread.mean, value) for value, one in zip(values, cells) if one.spread.n and not one.diverged]

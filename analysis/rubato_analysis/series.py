@@ -4,8 +4,7 @@ from collections import Counter, defaultdict
 from dataclasses import dataclass
 from typing import Callable
 
-from rubato_analysis.errors import AnalysisError
-from rubato_analysis.run_directory import Run, load
+from rubato_analysis.run_directory import Run
 from rubato_analysis.styles import Style, protocol_style
 
 
@@ -16,13 +15,6 @@ class Series:
     run: Run
     label: str
     style: Style
-
-
-def load_all(paths: list[str]) -> list[Run]:
-    """Opens every run, each once."""
-    if not paths:
-        raise AnalysisError("no run given")
-    return [load(path) for path in dict.fromkeys(paths)]
 
 
 def protocol_label(run: Run) -> str:

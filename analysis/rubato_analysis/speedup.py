@@ -2,6 +2,7 @@
 
 import numpy as np
 import pandas as pd
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from rubato_analysis.dots import cross_at_top, value_ticks
@@ -100,7 +101,7 @@ def ratios(rows: pd.DataFrame, basis: pd.DataFrame, metric: str) -> tuple[np.nda
     return result.to_numpy(), paired
 
 
-def draw(ax: object, series: Series, rows: pd.DataFrame, basis: pd.DataFrame, metric: str, band: str,
+def draw(ax: Axes, series: Series, rows: pd.DataFrame, basis: pd.DataFrame, metric: str, band: str,
          place: tuple[Data, str, int]) -> tuple[list[int], bool]:
     """One line, whose data go to place = (data, panel, lane of its crosses); (seeds of each point, whether all ratios
     were paired)."""

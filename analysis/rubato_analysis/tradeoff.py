@@ -13,7 +13,7 @@ from rubato_analysis.dots import cross_at_top
 from rubato_analysis.errors import AnalysisError
 from rubato_analysis.figure import Data, new_figure, set_caption, shared_legend
 from rubato_analysis.metrics import (Measured, band_text, check_metric, errors_of, format_axis, is_fraction,
-                                     losses_text, measure, metric_text, title_text)
+                                     losses_text, measure, metric_text, title_text, within_fractions)
 from rubato_analysis.points import Points, Series, series_of_points
 
 WORKERS, BATCH = "setting.workers", "setting.batch_size"
@@ -35,9 +35,9 @@ class Place:
 def places_of(series: Series, x: str, y: str, band: str) -> list[Place]:
     """A place for each number of workers and batch size of a series."""
     keys = [series.rows[key].astype("float64") for key in (WORKERS, BATCH)]
-    return [Place(series, *group, measure(rows, x, band), measure(rows, y, band),
+    return [Place(series, workers, batch, measure(rows, x, band), measure(rows, y, band),
                   list(rows.loc[rows.status == "diverged", x].dropna().astype("float64")))
-            for group, rows in series.rows.groupby(keys)]
+            for (workers, batch), rows in series.rows.groupby(keys)]
 
 
 def pareto_front(points: list[tuple[float, float]]) -> list[int]:
@@ -94,6 +94,7 @@ def plot(points: Points, metric: str = "test_error", x: str = "time_s", band: st
     for ax in axes[::across]:
         ax.set_ylabel(metric_text(metric))
     format_axis(axes[0].yaxis, metric)
+    within_fractions(axes[0], metric)
     if is_fraction(metric) and is_fraction(x):
         format_axis(axes[0].xaxis, x)
     counts = [place.y.spread.n for place in shown]

@@ -7,9 +7,10 @@ import tempfile
 import unittest
 
 from matplotlib.colors import to_rgb
+from rubato_analysis import load
 from rubato_analysis.label_styles import COLORS, label_style, label_styles, protocol_of_label, series_styles
 from rubato_analysis.points import collect, series_of_points
-from rubato_analysis.series import load_all, series_of
+from rubato_analysis.series import series_of
 from rubato_analysis.styles import KINDS, PROTOCOLS, protocol_style
 from rubato_analysis.sweep import load_sweep
 from synthetic import write_run
@@ -56,18 +57,18 @@ class StylesTest(unittest.TestCase):
                 write_run(os.path.join(root, "async"), "async", updates=5, rule="none"),
                 write_run(os.path.join(root, "ssp"), "ssp", updates=5, rule="none"),
             ]
-            expected = {one.run.path: one.style for one in series_of(load_all(paths))}
+            expected = {one.run.path: one.style for one in series_of(list(map(load, paths)))}
             draw = random.Random(1)
             for _ in range(20):
                 some = draw.sample(paths, draw.randint(1, 4))
-                for one in series_of(load_all(some)):
+                for one in series_of(list(map(load, some))):
                     self.assertEqual(one.style, expected[one.run.path])
 
     def test_seeds_are_told_apart_whatever_their_order(self) -> None:
         with tempfile.TemporaryDirectory() as root:
             paths = [write_run(os.path.join(root, f"s{seed}"), "async", updates=5, seed=seed) for seed in (1, 2, 3)]
-            forward = {one.label: one.style for one in series_of(load_all(paths))}
-            backward = {one.label: one.style for one in series_of(load_all(paths[::-1]))}
+            forward = {one.label: one.style for one in series_of(list(map(load, paths)))}
+            backward = {one.label: one.style for one in series_of(list(map(load, paths[::-1])))}
             self.assertEqual(forward, backward)
             self.assertEqual(sorted(forward), ["async, seed 1", "async, seed 2", "async, seed 3"])
             self.assertEqual(len(set(forward.values())), 3)
@@ -75,17 +76,17 @@ class StylesTest(unittest.TestCase):
     def test_equal_runs_are_named_by_their_path(self) -> None:
         with tempfile.TemporaryDirectory() as root:
             paths = [write_run(os.path.join(root, leaf), "async", updates=5) for leaf in "ab"]
-            labels = [one.label for one in series_of(load_all(paths))]
+            labels = [one.label for one in series_of(list(map(load, paths)))]
             self.assertEqual(labels, [f"async ({path})" for path in paths])
 
     def test_seeds_share_a_label_where_they_are_one_series(self) -> None:
         with tempfile.TemporaryDirectory() as root:
             paths = [write_run(os.path.join(root, f"s{seed}"), "async", updates=5, seed=seed) for seed in (1, 2)]
             paths.append(write_run(os.path.join(root, "hard"), "hardsync", updates=5, rule="inverse-n"))
-            self.assertEqual([one.label for one in series_of(load_all(paths), seeds=False)],
+            self.assertEqual([one.label for one in series_of(list(map(load, paths)), seeds=False)],
                              ["async", "async", "hardsync"])
             paths.append(write_run(os.path.join(root, "again"), "async", updates=5, seed=2))
-            labels = [one.label for one in series_of(load_all(paths), seeds=False)]
+            labels = [one.label for one in series_of(list(map(load, paths)), seeds=False)]
             self.assertEqual((labels[2], len(set(labels))), ("hardsync", 4))
 
 

@@ -109,6 +109,17 @@ class SweepPlotTest(unittest.TestCase):
         self.draw("tradeoff", self.tuned)
         self.assertIn("loss is no column", self.refused("plot", "tradeoff", self.grid, "--metric", "loss"))
 
+    def test_save(self) -> None:
+        drawing = rubato_analysis.plot("tradeoff", self.grid, band="std")
+        path = os.path.join(self.root.name, "saved.png")
+        self.assertEqual(drawing.save(path), path.replace(".png", ".csv"))
+        self.assertEqual(Image.open(path).text["Command"],
+                         f"rubato_analysis.plot('tradeoff', '{self.grid}', band='std')")
+        written = pd.read_csv(path.replace(".png", ".csv"))
+        pd.testing.assert_frame_equal(written.drop(columns="run"), drawing.data.drop(columns="run"), check_dtype=False)
+        with self.assertRaisesRegex(rubato_analysis.AnalysisError, "no such kind of figure"):
+            rubato_analysis.plot("nonsense", self.grid)
+
     def test_pareto_front(self) -> None:
         points = [(3.0, 1.0), (1.0, 5.0), (2.0, 5.0), (2.0, 2.0), (2.0, 2.0), (4.0, 1.0), (1.0, 6.0)]
         self.assertEqual([points[i] for i in pareto_front(points)], [(1.0, 5.0), (2.0, 2.0), (2.0, 2.0), (3.0, 1.0)])

@@ -11,6 +11,7 @@ import warnings
 import numpy as np
 import rubato_analysis
 from rubato_analysis import AnalysisError, TraceWarning, load_sweep
+from rubato_analysis.kinds import conditions
 from rubato_analysis.points import collect, series_of_points
 from rubato_analysis.statistics import student_quantile
 from synthetic_sweep import write_sweep
@@ -187,6 +188,8 @@ class SweepTest(unittest.TestCase):
                                  "1-softsync, batch 16"])
         some = points.where({"label": ["hardsync"], "workers.count": ["1"]})
         self.assertEqual(len(some.rows), 6)
+        self.assertEqual(conditions(["label=a, b", "seed=1", "seed=2"]), {"label": ["a, b", "a", " b"],
+                                                                          "seed": ["1", "2"]})
         with self.assertRaisesRegex(AnalysisError, "no such column; swept are label, workers.count"):
             points.where({"workers": ["1"]})
 

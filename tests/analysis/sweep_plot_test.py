@@ -140,6 +140,9 @@ class SweepPlotTest(unittest.TestCase):
             self.assertIn(part, text)
         text = self.caption("speedup", self.grid, reference="hardsync", base=2, metric="throughput.samples_per_s")
         self.assertIn("Reference: “hardsync” with λ = 2", text)
+        _, data = self.draw("speedup", self.grid, "--metric", "throughput.samples_per_s")
+        rate = data[(data.series == "hardsync") & (data.panel == "batch 4") & (data.x == 30)].iloc[0]
+        self.assertAlmostEqual(rate.y, by_hand)  # the same work, so the same speed-up
         self.assertIn("no series soft", self.refused("plot", "speedup", self.grid, "--reference", "soft"))
         self.assertIn("no finished run with 3 workers", self.refused("plot", "speedup", self.grid, "--base", "3"))
 
@@ -150,6 +153,13 @@ class SweepPlotTest(unittest.TestCase):
         self.assertEqual(data.n.max(), 3)
         self.draw("target", self.grid, "--x", "workers.count", "--log", "--by", "updates")
         self.assertIn("hollow: not all did", self.caption("target", self.grid))
+        figure = rubato_analysis.plot("target", self.grid).figure
+        marks = [line for line in figure.axes[0].lines if line.get_marker() in ("s", "o")]
+        fills = {line.get_ydata()[0]: line.get_fillstyle() for line in marks}
+        table = data.set_index("y")
+        expected = {row: "none" if table.n[row] < table.points[row] else "full" for row in table.index[table.n > 0]}
+        self.assertEqual(fills, expected)
+        self.assertEqual(set(expected.values()), {"none", "full"})
         self.assertIn("not a number", self.refused("plot", "target", self.grid, "--x", "label"))
         runs = [write_run(f"{self.root.name}/t", "async", updates=30)]
         self.assertIn("no run reached a target", self.refused("plot", "target", *runs))

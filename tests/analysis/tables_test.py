@@ -11,7 +11,8 @@ import unittest
 
 import rubato_analysis
 from rubato_analysis.cli import main
-from rubato_analysis.tables import latex, numbers
+from rubato_analysis.points import collect
+from rubato_analysis.tables import best_cells, latex, numbers, settings_table
 from synthetic_sweep import write_sweep
 
 NASTY = r"50 % of $x_1$ & {y}^2 ~ #3 \ <fast> | λ"
@@ -62,6 +63,15 @@ class TablesTest(unittest.TestCase):
         self.assertIn(numbers(100 * one["test_error.mean"], 100 * one["test_error.ci95"]), row)
         stars = [line for line in lines if "*" in line]
         self.assertEqual(sum(line.count("*") for line in stars), 4)
+
+    def test_best_leaves_out_what_lost_runs(self) -> None:
+        """A mean over survivors wins no comparison, however low."""
+        sweep = write_sweep(f"{self.root.name}/best", ("hardsync", "async"), (4, 30), (16,), lost={
+            ("async", 30, 16, 1): "diverged", ("hardsync", 30, 16, 1): "failed"})
+        table = settings_table(collect([rubato_analysis.load_sweep(sweep)]), ["time_s"])
+        self.assertEqual(table.rows, ["hardsync, 4 workers", "hardsync, 30 workers", "async, 4 workers",
+                                      "async, 30 workers"])
+        self.assertEqual((best_cells(table, "min"), best_cells(table, "max")), ({(2, 0)}, {(0, 0)}))
 
     def test_pivot(self) -> None:
         text = self.table("--rows", "workers.count", "--columns", "workers.batch_size", "--where", "label=hardsync")

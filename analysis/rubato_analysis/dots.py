@@ -1,6 +1,7 @@
 """Figures with a row a setting, or a line a series over a numeric key: shared by target, sensitivity and staleness."""
 
 from dataclasses import dataclass
+from typing import Iterator
 
 import numpy as np
 import pandas as pd
@@ -78,6 +79,14 @@ def draw_line(ax: Axes, series: Series, key: str, column: str, band: str, data: 
              n=[one.spread.n for _, one in cells], diverged=[one.diverged for _, one in cells],
              failed=[one.failed for _, one in cells])
     return [one for _, one in cells]
+
+
+def with_lanes(series: list[Series]) -> Iterator[tuple[int, Series]]:
+    """Each series with the lane of its crosses: one further down for each before it of which runs diverged."""
+    lane = 0
+    for one in series:
+        yield lane, one
+        lane += bool((one.rows.status == "diverged").any())
 
 
 def cross_at_top(ax: Axes, x: float, series: Series, lane: int = 0, text: str = "") -> None:

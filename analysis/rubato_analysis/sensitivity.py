@@ -5,7 +5,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from rubato_analysis.dots import draw_line, numeric_key, value_ticks
+from rubato_analysis.dots import draw_line, numeric_key, value_ticks, with_lanes
 from rubato_analysis.errors import AnalysisError
 from rubato_analysis.figure import Data, new_figure, set_caption, shared_legend
 from rubato_analysis.metrics import (Measured, band_text, check_metric, format_axis, is_fraction, losses_text,
@@ -36,7 +36,7 @@ def plot(points: Points, metric: str | None = None, key: str = LEARNING_RATE, ph
     values = sorted(np.asarray(rows[key].dropna().unique(), dtype="float64"))
     if values[0] > 0:
         ax.set_xscale("log")
-    for lane, series in enumerate(series_of_points(rows, points.swept, [key])):
+    for lane, series in with_lanes(series_of_points(rows, points.swept, [key])):
         cells = draw_line(ax, series, key, metric, band, data, lane)
         counts += [one.spread.n for one in cells]
         _ring(ax, series, key, cells)

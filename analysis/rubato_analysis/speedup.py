@@ -5,7 +5,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from rubato_analysis.dots import cross_at_top, value_ticks
+from rubato_analysis.dots import cross_at_top, value_ticks, with_lanes
 from rubato_analysis.errors import AnalysisError
 from rubato_analysis.figure import Data, new_figure, set_caption, shared_legend
 from rubato_analysis.metrics import band_text, check_metric, losses_text, metric_text, title_text
@@ -43,7 +43,7 @@ def plot(points: Points, metric: str = "time_s", reference: str | None = None, b
     for ax, batch in zip(axes, batches):
         ax.plot(workers, [value / base for value in workers], color="#AAAAAA", linewidth=1.2, zorder=1,
                 linestyle=(0, (1, 1.5)), label="linear")
-        for lane, one in enumerate(series):
+        for lane, one in with_lanes(series):
             mine = one.rows if batch is None else one.rows[one.rows[BATCH] == batch]
             if mine.empty:
                 continue
@@ -113,7 +113,7 @@ def draw(ax: Axes, series: Series, rows: pd.DataFrame, basis: pd.DataFrame, metr
         xs.append(workers)
         spreads.append((spread(values, band), int((some.status == "diverged").sum())))
         if spreads[-1][1]:
-            cross_at_top(ax, workers, series, lane)
+            cross_at_top(ax, workers, series, lane, f"{spreads[-1][1]} of {len(some)}")
     drawn = [(x, one) for x, (one, _) in zip(xs, spreads) if one.n]
     sides = np.array([[one.mean - one.low, one.high - one.mean] for _, one in drawn]).reshape(-1, 2).T
     ax.errorbar([x for x, _ in drawn], [one.mean for _, one in drawn], yerr=np.nan_to_num(sides), capsize=2.5,

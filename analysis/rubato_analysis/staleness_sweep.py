@@ -3,7 +3,7 @@
 import pandas as pd
 from matplotlib.figure import Figure
 
-from rubato_analysis.dots import Dot, draw_dots, draw_line, numeric_key
+from rubato_analysis.dots import Dot, draw_dots, draw_line, numeric_key, with_lanes
 from rubato_analysis.errors import AnalysisError
 from rubato_analysis.figure import Data, new_figure, set_caption, shared_legend
 from rubato_analysis.metrics import band_text, check_metric, losses_text, measure, metric_text
@@ -67,7 +67,7 @@ def _means(points: Points, series: list[Series], key: str | None, band: str) -> 
         numeric_key(points, key)
         figure, axes = new_figure(1, 1, 5.6, 3.9)
         measured = []
-        for lane, one in enumerate(series_of_points(rows, points.swept, [key])):
+        for lane, one in with_lanes(series_of_points(rows, points.swept, [key])):
             measured += draw_line(axes[0], one, key, MEAN, band, data, lane)
         axes[0].set(xlabel=metric_text(key), ylabel=metric_text(MEAN), ylim=(0, None))
         shared_legend(figure, axes)

@@ -3,7 +3,7 @@
 import numpy as np
 from matplotlib.figure import Figure
 
-from rubato_analysis.dots import Dot, draw_dots, draw_line, numeric_key, value_ticks
+from rubato_analysis.dots import Dot, draw_dots, draw_line, numeric_key, value_ticks, with_lanes
 from rubato_analysis.errors import AnalysisError
 from rubato_analysis.figure import Data, new_figure, set_caption, shared_legend
 from rubato_analysis.metrics import Measured, band_text, losses_text, measure, metric_text, title_text
@@ -66,7 +66,7 @@ def _lines(points: Points, column: str, key: str, log: bool, band: str, data: Da
     figure, axes = new_figure(1, 1, 5.6, 3.9)
     ax = axes[0]
     ax.set_xscale("log" if log else "linear")
-    for lane, series in enumerate(series_of_points(rows, points.swept, [key])):
+    for lane, series in with_lanes(series_of_points(rows, points.swept, [key])):
         cells = draw_line(ax, series, key, column, band, data, lane)
         measured += cells
         for value, one in zip(sorted(series.rows[key].dropna().unique()), cells):

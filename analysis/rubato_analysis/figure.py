@@ -2,20 +2,18 @@
 
 import os
 import shlex
+import textwrap
 from dataclasses import dataclass, field
 from typing import Iterable
 
 import matplotlib
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
 
-matplotlib.use("Agg")  # before pyplot: no display, and the same pixels everywhere
-
-import matplotlib.pyplot as plt  # noqa: E402
-import pandas as pd  # noqa: E402
-from matplotlib.axes import Axes  # noqa: E402
-from matplotlib.figure import Figure  # noqa: E402
-
-from rubato_analysis.errors import AnalysisError  # noqa: E402
-from rubato_analysis.styles import RC  # noqa: E402
+from rubato_analysis.errors import AnalysisError
+from rubato_analysis.styles import RC
 
 FORMATS = (".png", ".pdf", ".svg")
 
@@ -26,21 +24,25 @@ class Data:
 
     parts: list[pd.DataFrame] = field(default_factory=list)
 
-    def add(self, panel: str, label: str, path: str, x: Iterable[object], y: Iterable[object]) -> None:
-        """Points of one series in one panel."""
+    def add(self, panel: str, label: str, path: str, x: Iterable[object], y: Iterable[object],
+            **more: Iterable[object] | object) -> None:
+        """Points of one series in one panel; `more` are further columns, or one value for all points."""
         points = pd.DataFrame({"x": list(x), "y": list(y)})
-        self.parts.append(points.assign(panel=panel, series=label, run=path)[["panel", "series", "run", "x", "y"]])
+        points = points.assign(panel=panel, series=label, run=path)[["panel", "series", "run", "x", "y"]]
+        self.parts.append(points.assign(**more))
 
     def frame(self) -> pd.DataFrame:
-        """All points: panel, series, run, x, y."""
+        """All points: panel, series, run (empty where several make a point), x, y, and further columns."""
         return pd.concat(self.parts, ignore_index=True) if self.parts else pd.DataFrame()
 
 
 def new_figure(rows: int, columns: int, width: float, height: float, **options: object) -> tuple[Figure, list[Axes]]:
     """A figure of rows x columns panels (inches) in the house's look, and its axes in reading order."""
     matplotlib.rcParams.update(RC)
-    figure, axes = plt.subplots(rows, columns, figsize=(width, height), squeeze=False, constrained_layout=True,
-                                **options)
+    # Without pyplot: no display, no state, the same pixels everywhere, and nothing of a notebook's own is touched.
+    figure = Figure(figsize=(width, height), constrained_layout=True)
+    FigureCanvasAgg(figure)
+    axes = figure.subplots(rows, columns, squeeze=False, **options)
     figure.get_layout_engine().set(h_pad=0.06, w_pad=0.06, hspace=0.04, wspace=0.04)
     return figure, list(axes.flat)
 
@@ -48,6 +50,13 @@ def new_figure(rows: int, columns: int, width: float, height: float, **options: 
 def set_title(figure: Figure, title: str, subtitle: str) -> None:
     """Title of the figure, and what all its runs have in common below it."""
     figure.suptitle(title + (f"\n{subtitle}" if subtitle else ""), fontsize=10.5, linespacing=1.4)
+
+
+def set_caption(figure: Figure, title: str, sentences: Iterable[str]) -> None:
+    """Title, and below it in small letters what one must know to read the figure: n, bands, what was left out."""
+    width = int(figure.get_figwidth() * 15.5)
+    lines = textwrap.wrap(" ".join(filter(None, sentences)), width)
+    figure.suptitle("\n".join([title, *lines]), fontsize=9, linespacing=1.4)
 
 
 def shared_legend(figure: Figure, axes: list[Axes], columns: int = 3) -> None:
@@ -63,13 +72,12 @@ def shared_legend(figure: Figure, axes: list[Axes], columns: int = 3) -> None:
                   ncol=min(columns, fit), handlelength=3.2)
 
 
-
-def save(figure: Figure, data: Data, output: str, command: list[str], title: str) -> str:
+def save(figure: Figure, data: Data, output: str, command: list[str] | str, title: str) -> str:
     """Writes `output` and its data beside it as CSV; returns the path of the CSV. Equal input gives equal bytes."""
     stem, extension = os.path.splitext(output)
     if extension not in FORMATS:
         raise AnalysisError(f"{output}: expected a name that ends in {', '.join(FORMATS)}")
-    line = shlex.join(command)
+    line = command if isinstance(command, str) else shlex.join(command)
     metadata = {
         ".png": {"Title": title, "Command": line, "Software": "rubato"},
         ".pdf": {"Title": title, "Subject": line, "CreationDate": None, "Producer": None, "Creator": "rubato"},
@@ -81,6 +89,4 @@ def save(figure: Figure, data: Data, output: str, command: list[str], title: str
         data.frame().to_csv(f"{stem}.csv", index=False, lineterminator="\n")
     except OSError as error:
         raise AnalysisError(f"{output}: {(error.strerror or str(error)).lower()}") from None
-    finally:
-        plt.close(figure)
     return f"{stem}.csv"

@@ -3,10 +3,11 @@
 import numpy as np
 from matplotlib.figure import Figure
 
-from rubato_analysis.curves import draw_curve, format_errors
+from rubato_analysis.curves import draw_curve
 from rubato_analysis.errors import AnalysisError
-from rubato_analysis.figure import Data, new_figure, set_title, shared_legend
-from rubato_analysis.run import Run
+from rubato_analysis.figure import Data, new_figure, set_title
+from rubato_analysis.metrics import format_axis
+from rubato_analysis.run_directory import Run
 from rubato_analysis.series import Series, protocol_label, subtitle_of, title_of
 from rubato_analysis.staleness import distribution, draw_distribution, draw_means, largest_staleness, mean_staleness
 from rubato_analysis.styles import protocol_style
@@ -77,7 +78,7 @@ def figure5(runs: list[Run]) -> tuple[Figure, Data]:
         ax.legend(loc="best")
     highest = max(float(np.max(line.get_ydata())) for ax in axes for line in ax.lines)
     axes[0].set(ylabel="test error", ylim=(0, _round_up(highest)))
-    format_errors(axes[0])
+    format_axis(axes[0].yaxis, "test_error")
     set_title(figure, f"Learning rate and staleness: {title_of(ordered)}", subtitle_of(ordered))
     return figure, data
 

@@ -1,11 +1,10 @@
 """What the runs of a figure are called and how each is drawn."""
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from dataclasses import dataclass
 from typing import Callable
 
-from rubato_analysis.errors import AnalysisError
-from rubato_analysis.run import Run, load
+from rubato_analysis.run_directory import Run
 from rubato_analysis.styles import Style, protocol_style
 
 
@@ -16,13 +15,6 @@ class Series:
     run: Run
     label: str
     style: Style
-
-
-def load_all(paths: list[str]) -> list[Run]:
-    """Opens every run, each once."""
-    if not paths:
-        raise AnalysisError("no run given")
-    return [load(path) for path in dict.fromkeys(paths)]
 
 
 def protocol_label(run: Run) -> str:
@@ -37,6 +29,10 @@ def _rule_label(run: Run) -> str:
     return "no staleness rule" if rule == "none" else f"rule {rule}"
 
 
+def _seed_label(run: Run) -> str:
+    return f"seed {run.scenario.get('seed')}"
+
+
 # What else may tell runs apart, in the order in which labels name it. Only what differs among the runs is named.
 _DIFFERENCES: tuple[Callable[[Run], str], ...] = (
     lambda run: f"{run.workers_count} workers",
@@ -46,21 +42,37 @@ _DIFFERENCES: tuple[Callable[[Run], str], ...] = (
     lambda run: str(run.scenario.get("model", {}).get("name") or "no model"),
     lambda run: f"cost {run.scenario.get('cost', {}).get('model') or 'own'}",
     lambda run: run.backend or "unfinished",
-    lambda run: f"seed {run.scenario.get('seed')}",
+    _seed_label,
 )
 
 
-def series_of(runs: list[Run]) -> list[Series]:
-    """Labels and looks. A run's look depends on the set of runs, never on their order."""
+def series_of(runs: list[Run], seeds: bool = True) -> list[Series]:
+    """Labels and looks. A run's look depends on the set of runs, never on their order.
+
+    seeds: whether runs that differ in their seed alone are told apart; else they share label and look, unless two of
+    them have the seed in common as well.
+    """
     differing = [describe for describe in _DIFFERENCES if len({describe(run) for run in runs}) > 1]
     labels = [", ".join([protocol_label(run)] + [describe(run) for describe in differing]) for run in runs]
     # What nothing above tells apart goes by the scenario's name, and where names are the same, by the directory.
     for told_by in (lambda run: run.name, lambda run: run.path):
         labels = [f"{label} ({told_by(run)})" if labels.count(label) > 1 and _tells_apart(told_by, label, labels, runs)
                   else label for label, run in zip(labels, runs)]
+    if not seeds and _seed_label in differing:
+        differing.remove(_seed_label)
+        shared = [", ".join([protocol_label(run)] + [describe(run) for describe in differing]) for run in runs]
+        seen = Counter(zip(shared, map(_seed_label, runs)))
+        again = {label for (label, _), count in seen.items() if count > 1}
+        labels = [own if label in again else label for own, label in zip(labels, shared)]
+    return _styled(runs, labels)
+
+
+def _styled(runs: list[Run], labels: list[str]) -> list[Series]:
+    """Runs of one label have one look; labels of one protocol are variants of its look."""
     same_look: dict[tuple[str, int | None], list[str]] = defaultdict(list)
     for run, label in sorted(zip(runs, labels), key=lambda pair: pair[1]):
-        same_look[run.protocol, run.n].append(label)
+        if label not in same_look[run.protocol, run.n]:
+            same_look[run.protocol, run.n].append(label)
     return [
         Series(run, label, protocol_style(run.protocol, run.n, same_look[run.protocol, run.n].index(label)))
         for run, label in zip(runs, labels)

@@ -8,8 +8,9 @@ from matplotlib.ticker import MaxNLocator
 
 from rubato_analysis.errors import AnalysisError
 from rubato_analysis.figure import Data, new_figure, set_title, shared_legend
-from rubato_analysis.run import Run
+from rubato_analysis.run_directory import Run
 from rubato_analysis.series import Series, ending, series_of, subtitle_of, title_of
+from rubato_analysis.styles import Style
 
 # More updates than this are shown as means of equally many consecutive ones, with a band around them.
 POINTS_MAX = 400
@@ -43,10 +44,16 @@ def largest_staleness(probability: pd.Series) -> int:
 
 
 def draw_distribution(ax: Axes, series: Series, data: Data, panel: str) -> None:
-    """Bars of the distribution, and a dashed line at its mean."""
+    """Bars of a run's distribution, and a dashed line at its mean."""
     table = distribution(series.run)
+    draw_bars(ax, table, series.style)
+    data.add(panel, series.label, series.run.path, table.index, table)
+
+
+def draw_bars(ax: Axes, table: pd.Series, style: Style) -> None:
+    """Bars of a distribution, and a dashed line at its mean."""
     mean, seen = mean_staleness(table), table[table > 0]
-    ax.bar(seen.index, seen, 0.8, color=series.style.color)
+    ax.bar(seen.index, seen, 0.8, color=style.color)
     ax.axvline(mean, color="#555555", linestyle=(0, (4, 2)), linewidth=1.1)
     right = mean > 0.7 * ax.get_xlim()[1]
     ax.annotate(f"mean {mean:.2f}", (mean, 1.0), (-4 if right else 4, -2), xycoords=("data", "axes fraction"),
@@ -55,7 +62,6 @@ def draw_distribution(ax: Axes, series: Series, data: Data, panel: str) -> None:
     ax.xaxis.set_major_locator(MaxNLocator(integer=True))
     ax.yaxis.set_major_locator(MaxNLocator(4, steps=[1, 2, 2.5, 5, 10]))
     ax.grid(axis="x", visible=False)
-    data.add(panel, series.label, series.run.path, table.index, table)
 
 
 def draw_means(ax: Axes, series: Series, data: Data, panel: str, axis: str = "version") -> None:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from matplotlib.colors import to_hex, to_rgb
 
 Dash = str | tuple[float, tuple[float, ...]]
+Marker = str | tuple[int, int, int]  # a letter of matplotlib, or (points, 1 for a star, degrees)
 
 SOLID: Dash = (0, ())
 DASHED: Dash = (0, (5, 2))
@@ -18,6 +19,7 @@ DASHDOT: Dash = (0, (6, 1.5, 1.2, 1.5))
 DOTTED: Dash = (0, (1.2, 1.4))
 DASHDOTDOT: Dash = (0, (6, 1.5, 1.2, 1.5, 1.2, 1.5))
 DASHES: tuple[Dash, ...] = (SOLID, DASHED, DASHDOT, DOTTED, DASHDOTDOT)
+FILLS = ("full", "none", "left", "top", "right", "bottom")
 
 
 @dataclass(frozen=True)
@@ -25,7 +27,7 @@ class Style:
     """How a series is drawn. `fill` is matplotlib's fillstyle of the marker."""
 
     color: str
-    marker: str
+    marker: Marker
     dash: Dash = SOLID
     fill: str = "full"
 
@@ -54,6 +56,9 @@ PROTOCOLS: dict[str, Style] = {
     "delayed": Style("#117733", "d", DOTTED),
     "gadei": Style("#CC6677", "H", DOTTED),
     "diloco": Style("#6F4E37", "8", DASHED),
+    "local-sgd": Style("#8B0000", (4, 1, 0), DASHDOT),
+    "agd": Style("#9467BD", (6, 1, 0), DOTTED),
+    "allreduce": Style("#1F4E5F", (8, 1, 0), SOLID),
 }
 
 # n-softsync from n = 1 (dark) to n = 64 and beyond (light): shades of the one blue.
@@ -70,15 +75,20 @@ def protocol_style(protocol: str, n: int | None = None, variant: int = 0) -> Sty
     style = PROTOCOLS.get(protocol)
     if style is None:
         # A stable choice among the markers; grey, because every colour has its owner.
-        markers = sorted({known.marker for known in PROTOCOLS.values()})
+        markers = sorted({known.marker for known in PROTOCOLS.values()}, key=str)
         style = Style("#777777", markers[zlib.crc32(protocol.encode()) % len(markers)], DOTTED)
     if protocol == "n-softsync" and n is not None:
         style = replace(style, color=_shade(n), dash=DASHES[(n - 1) % len(DASHES)])
-    if variant:
-        fills = ("none", "left", "top", "right", "bottom")
-        dash = DASHES[(DASHES.index(style.dash) + variant) % len(DASHES)]
-        style = replace(style, dash=dash, fill=fills[(variant - 1) % len(fills)])
-    return style
+    return variant_of(style, variant)
+
+
+def variant_of(style: Style, variant: int) -> Style:
+    """The same colour and marker with another fill and line; 0 is the look itself."""
+    if not variant:
+        return style
+    dash = DASHES[(DASHES.index(style.dash) + variant) % len(DASHES)]
+    fills = FILLS[1:] if style.fill == "full" else tuple(fill for fill in FILLS if fill != style.fill)
+    return replace(style, dash=dash, fill=fills[(variant - 1) % len(fills)])
 
 
 def _shade(n: int) -> str:

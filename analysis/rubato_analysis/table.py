@@ -4,6 +4,7 @@ import csv
 import io
 import re
 import warnings
+from typing import Callable
 
 import numpy as np
 import pandas as pd
@@ -16,7 +17,14 @@ _FLOAT_EXACT = 2**53  # integers up to here are exact as floats
 
 
 def read_table(path: str, table: str) -> pd.DataFrame:
-    """The rows of `path` with the types of schema.TABLES[table].
+    """The rows of `path` with the types of schema.TABLES[table]; read_typed tells the rest."""
+    frame = read_typed(path, required_columns(table), lambda names: {name: type_of(table, name) for name in names})
+    return frame if len(frame.columns) else _parse(list(TABLES[table]), dict(TABLES[table]), b"")
+
+
+def read_typed(path: str, required: list[str], types_of: Callable[[list[str]], dict[str, str | None]]) -> pd.DataFrame:
+    """The rows of `path`; types_of(columns) names their types as schema.py does, None for what pandas infers. A file
+    without so much as a header gives a frame without columns.
 
     A last line that is cut or cannot be read is skipped with a TraceWarning: a kill leaves at most one. Any other bad
     line, a missing column or a missing file is an AnalysisError that names file and line.
@@ -26,8 +34,8 @@ def read_table(path: str, table: str) -> pd.DataFrame:
             data = file.read()
     except OSError as error:
         raise AnalysisError(f"{path}: {error.strerror.lower()}") from None
-    columns, body = _split(path, table, data)
-    types = {name: type_of(table, name) for name in columns}
+    columns, body = _split(path, required, data)
+    types = types_of(columns)
     body = _rows_of_equal_width(path, len(columns), body)
     try:
         return _parse(columns, types, body)
@@ -35,7 +43,7 @@ def read_table(path: str, table: str) -> pd.DataFrame:
         return _parse(columns, types, _without_broken_last_line(path, columns, types, body))
 
 
-def _split(path: str, table: str, data: bytes) -> tuple[list[str], bytes]:
+def _split(path: str, required: list[str], data: bytes) -> tuple[list[str], bytes]:
     """(columns, complete lines after the header)."""
     end = data.rfind(b"\n") + 1
     if end < len(data):
@@ -43,10 +51,10 @@ def _split(path: str, table: str, data: bytes) -> tuple[list[str], bytes]:
     if end == 0:
         if not data:
             _warn(path, 1, "the file is empty")
-        return list(TABLES[table]), b""
+        return [], b""
     header, _, body = data[:end].partition(b"\n")
     columns = header.decode("utf-8", "replace").rstrip("\r").split(",")
-    if missing := [name for name in required_columns(table) if name not in columns]:
+    if missing := [name for name in required if name not in columns]:
         raise AnalysisError(f"{path}:1: column{'s' if len(missing) > 1 else ''} {', '.join(missing)} missing")
     if twice := [name for name in columns if columns.count(name) > 1]:
         raise AnalysisError(f"{path}:1: column {twice[0]} stands there twice")

@@ -10,7 +10,7 @@ from matplotlib.patches import Patch
 
 from rubato_analysis.errors import AnalysisError
 from rubato_analysis.figure import Data, new_figure, set_title
-from rubato_analysis.run import Run
+from rubato_analysis.run_directory import Run
 from rubato_analysis.series import series_of, subtitle_of, title_of
 from rubato_analysis.styles import KINDS, kind_style
 

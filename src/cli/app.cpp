@@ -137,13 +137,22 @@ void declare_small(CLI::App& app, Arguments& arguments) {
         "Exit status 1: the roles would not do the same again; the first difference is named.\n\n"
         "Example:\n  rubato run scenarios/quickstart.json --events --out runs/one\n  rubato replay runs/one");
 
-    CLI::App* plot =
-        app.add_subcommand("plot", "draws a figure of runs: KIND RUN... [-o FILE], with KIND " + one_of(plot_kinds()));
+    CLI::App* plot = app.add_subcommand(
+        "plot", "draws a figure of runs and sweeps: KIND RUN_OR_SWEEP... [-o FILE], with KIND " + one_of(plot_kinds()));
     plot->prefix_command();
     plot->footer(
-        "RUN is a run directory. The figure goes to FILE (PNG, PDF or SVG; default: KIND.png), its data beside it as\n"
-        "CSV. `rubato plot KIND --help` tells the options of a kind.\n\n"
-        "Example:\n  rubato plot curves runs/one runs/two -o curves.png");
+        "RUN_OR_SWEEP is a run directory, or one that `rubato sweep` has left. The figure goes to FILE (PNG, PDF or\n"
+        "SVG; default: KIND.png), its data beside it as CSV. `rubato plot KIND --help` tells the options of a kind.\n\n"
+        "Examples:\n  rubato plot curves runs/one runs/two -o curves.png\n"
+        "  rubato plot tradeoff sweeps/grid -o tradeoff.png");
+
+    CLI::App* table = app.add_subcommand(
+        "table", "mean, 95 % confidence interval and n of the settings of sweeps, as text, CSV or LaTeX: SWEEP...");
+    table->prefix_command();
+    table->footer(
+        "`rubato table SWEEP --help` tells the options: --latex, --csv, --rows KEY, --columns KEY, --value FIGURE,\n"
+        "--best min|max, --where KEY=VALUE, -o FILE.\n\n"
+        "Example:\n  rubato table sweeps/grid --latex --rows workers.count --columns label --value test_error");
 
     CLI::App* help = app.add_subcommand("help", "tells about a command, a key of scenarios or a name");
     help->add_option("TOPIC", arguments.topic,
@@ -259,6 +268,7 @@ int dispatch(const CLI::App& app, const Arguments& arguments) {
     const CLI::App& command = *chosen.front();
     const std::string name = command.get_name();
     if (name == "plot") return plot_command(command.remaining());
+    if (name == "table") return table_command(command.remaining());
     if (const auto rest = command.remaining(); !rest.empty()) refuse_extra(command, rest.front());
     const RunOptions& options = arguments.run;
     if (name == "init") return init_command(arguments.file, arguments.protocol, arguments.force);

@@ -45,8 +45,10 @@ int help_command(const std::string& topic, const std::vector<std::string>& comma
 /// Prints the JSON Schema of scenarios.
 int schema_command();
 int replay_command(const std::string& run_directory);
-/// `arguments`: KIND RUN... and options of the analysis.
+/// `arguments`: KIND RUN_OR_SWEEP... and options of the analysis.
 int plot_command(const std::vector<std::string>& arguments);
+/// `arguments`: SWEEP... and options of the analysis.
+int table_command(const std::vector<std::string>& arguments);
 
 /// What `list` knows.
 const std::vector<std::string>& list_topics();

@@ -1,4 +1,4 @@
-// rubato plot: hands over to the Python analysis.
+// rubato plot and rubato table: hand over to the Python analysis.
 #include "cli/commands.hpp"
 #include "cli/error.hpp"
 #include "cli/exit_status.hpp"
@@ -32,10 +32,12 @@ std::string analysis_folder() {
 }
 
 void check_kind(const std::vector<std::string>& arguments) {
-    if (arguments.empty()) throw InputError("plot: expected KIND RUN..., with KIND " + one_of(plot_kinds()));
+    if (arguments.empty()) {
+        throw InputError("plot: expected KIND RUN_OR_SWEEP..., with KIND " + one_of(plot_kinds()));
+    }
     const std::string& kind = arguments.front();
     if (std::find(plot_kinds().begin(), plot_kinds().end(), kind) != plot_kinds().end()) return;
-    const std::vector<std::string> later{"tradeoff", "speedup", "target", "phases", "compare"};
+    const std::vector<std::string> later{"phases", "compare"};
     if (std::find(later.begin(), later.end(), kind) != later.end()) {
         throw InputError("plot " + kind + ": is reserved, but not yet built; there is " + one_of(plot_kinds()));
     }
@@ -44,19 +46,12 @@ void check_kind(const std::vector<std::string>& arguments) {
                      (near.empty() ? "" : "; did you mean " + near + "?"));
 }
 
-}  // namespace
-
-const std::vector<std::string>& plot_kinds() {
-    static const std::vector<std::string> kinds{"staleness", "curves", "timeline", "figure4", "figure5"};
-    return kinds;
-}
-
-int plot_command(const std::vector<std::string>& arguments) {
-    check_kind(arguments);
+/// Runs the analysis with `command` and its arguments; its exit status.
+int hand_over(const std::string& command, const std::vector<std::string>& arguments) {
     const char* before = std::getenv("PYTHONPATH");
     const std::string path = analysis_folder() + (before && *before ? ":" + std::string(before) : "");
     setenv("PYTHONPATH", path.c_str(), 1);
-    std::vector<std::string> words{"python3", "-m", "rubato_analysis", "plot"};
+    std::vector<std::string> words{"python3", "-m", "rubato_analysis", command};
     words.insert(words.end(), arguments.begin(), arguments.end());
     std::vector<char*> argv;
     for (auto& word : words) argv.push_back(word.data());
@@ -71,6 +66,24 @@ int plot_command(const std::vector<std::string>& arguments) {
         if (errno != EINTR) return exit_internal;
     }
     return WIFEXITED(state) ? WEXITSTATUS(state) : exit_internal;
+}
+
+}  // namespace
+
+const std::vector<std::string>& plot_kinds() {
+    static const std::vector<std::string> kinds{"staleness", "curves",      "timeline", "tradeoff", "speedup",
+                                                "target",    "sensitivity", "figure4",  "figure5"};
+    return kinds;
+}
+
+int plot_command(const std::vector<std::string>& arguments) {
+    check_kind(arguments);
+    return hand_over("plot", arguments);
+}
+
+int table_command(const std::vector<std::string>& arguments) {
+    if (arguments.empty()) throw InputError("table: expected SWEEP..., directories that `rubato sweep` has left");
+    return hand_over("table", arguments);
 }
 
 }  // namespace rubato::cli

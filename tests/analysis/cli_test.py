@@ -3,13 +3,17 @@
 import contextlib
 import io
 import os
+import re
 import subprocess
 import sys
 import tempfile
 import unittest
 
 from rubato_analysis.cli import main
+from rubato_analysis.kinds import KINDS
 from synthetic import write_run
+
+HERE = os.path.dirname(os.path.abspath(__file__))
 
 
 class CliTest(unittest.TestCase):
@@ -57,6 +61,12 @@ class CliTest(unittest.TestCase):
         self.refused("RUN", "plot", "staleness")
         self.refused("required", "plot")
         self.refused("invalid choice", "plot", "curves", "run", "--x", "days")
+
+    def test_every_kind_is_documented(self) -> None:
+        with open(os.path.join(HERE, "..", "..", "docs", "plots.md"), encoding="utf-8") as file:
+            headings = re.findall(r"(?m)^## (.+)$", file.read())
+        told = [kind for heading in headings for kind in heading.split(", ")]
+        self.assertEqual(sorted(kind for kind in told if kind in KINDS), sorted(KINDS))
 
     def test_runs(self) -> None:
         self.refused("nowhere: no such directory", "plot", "staleness", "nowhere")

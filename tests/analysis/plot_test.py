@@ -13,7 +13,7 @@ import pandas as pd
 from PIL import Image
 from rubato_analysis.cli import main
 from rubato_analysis.curves import abscissa
-from rubato_analysis.run import load
+from rubato_analysis.run_directory import load
 from rubato_analysis.staleness import distribution, mean_staleness
 from rubato_analysis.timeline import chrome_trace, unit_of
 from synthetic import write_run

@@ -78,6 +78,7 @@ class ProgramTest(unittest.TestCase):
         self.assertIn("did you mean local?", self.refused("run", "timing.json", "--backend", "lokal"))
         self.assertIn("did you mean protocols?", self.refused("list", "protocol"))
         self.assertIn("did you mean staleness?", self.refused("plot", "stalenes", "x"))
+        self.assertIn("not yet built", self.refused("plot", "compare", "x"))
         self.assertIn("no such run directory", self.refused("replay", "nowhere"))
         self.assertEqual(os.listdir(self.scratch.name).count("runs"), 0)
 
@@ -205,6 +206,12 @@ class ProgramTest(unittest.TestCase):
         self.rubato("run", "timing.json", "--out", "a")
         self.rubato("plot", "staleness", "a", "-o", "figure.png")
         self.assertEqual(self.read("figure.png")[:4], b"\x89PNG")
+
+    def test_table_hands_over(self) -> None:
+        self.rubato("run", "timing.json", "--out", "a")
+        self.assertIn("training time (s)", self.rubato("table", "a").stdout)
+        self.assertIn(r"\toprule", self.rubato("table", "a", "--latex", "--value", "time_s").stdout)
+        self.assertIn("table: expected SWEEP", self.refused("table"))
 
 
 if __name__ == "__main__":

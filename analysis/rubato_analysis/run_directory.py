@@ -149,16 +149,17 @@ def load(path: str | os.PathLike[str]) -> Run:
         raise AnalysisError(f"{path}: no such directory" if not os.path.exists(path) else f"{path}: not a directory")
     if not os.path.exists(os.path.join(path, "scenario.json")):
         raise AnalysisError(f"{path}: not a run directory (it has no scenario.json)")
-    scenario = _read_json(os.path.join(path, "scenario.json"))
+    scenario = read_json(os.path.join(path, "scenario.json"))
     summary = {}
     if os.path.exists(os.path.join(path, "summary.json")):
-        summary = _read_json(os.path.join(path, "summary.json"))
+        summary = read_json(os.path.join(path, "summary.json"))
     else:
         warnings.warn(f"{path}: the run did not finish (it has no summary.json)", TraceWarning, stacklevel=2)
     return Run(path, scenario, summary)
 
 
-def _read_json(path: str) -> dict[str, Any]:
+def read_json(path: str) -> dict[str, Any]:
+    """The JSON object in a file."""
     try:
         with open(path, encoding="utf-8") as file:
             value = json.load(file)

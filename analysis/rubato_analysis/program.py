@@ -1,0 +1,55 @@
+"""Runs the program from Python."""
+
+import json
+import os
+import subprocess
+import tempfile
+from typing import Any, Mapping
+
+from rubato_analysis.errors import AnalysisError
+
+
+# `set` is called as the program's option is.
+# pylint: disable-next=redefined-builtin
+def run(scenario: str | os.PathLike[str] | Mapping[str, Any], set: Mapping[str, Any] | None = None,
+        rubato: str = "rubato", out: str | os.PathLike[str] | None = None) -> dict[str, Any]:
+    """Runs a scenario with `rubato run --json`; its summary.
+
+    scenario  file, or the scenario itself as a dictionary (relative paths in it count from the working directory)
+    set       {dotted path of a key: value}, as --set
+    rubato    the program, or the path of it
+    out       run directory; None: runs/NAME-HASH8 in the working directory, where a finished identical run is found
+              again instead of being run anew
+
+    A run that ended otherwise than finished (diverged, say) has a summary too: its `status` tells. Wrong input, or a
+    run without a summary, is an AnalysisError with the line that rubato says.
+    """
+    words = [rubato, "run", "--json", "--quiet"]
+    for key, value in (set or {}).items():
+        words += ["--set", f"{key}={json.dumps(value)}"]
+    if out is not None:
+        words += ["--out", os.fspath(out)]
+    if not isinstance(scenario, Mapping):
+        return _summary(words + [os.fspath(scenario)])
+    with tempfile.NamedTemporaryFile("w", suffix=".json", dir=".", encoding="utf-8") as file:
+        json.dump(scenario, file)
+        file.flush()
+        return _summary(words + [file.name])
+
+
+def _summary(words: list[str]) -> dict[str, Any]:
+    """What `rubato run --json` prints."""
+    try:
+        done = subprocess.run(words, capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL)
+    except OSError as error:
+        reason = (error.strerror or str(error)).lower()
+        raise AnalysisError(f"{words[0]}: {reason}; rubato=PATH names the program") from None
+    if done.returncode in (0, 3) and done.stdout:
+        try:
+            return dict(json.loads(done.stdout))
+        except ValueError as error:
+            raise AnalysisError(f"{words[0]}: printed no valid JSON: {error}") from None
+    said = [line for line in done.stderr.splitlines() if line.strip()]
+    errors = [line for line in said if not line.startswith(("note:", "warning:"))]
+    line = (errors or said or [f"exit status {done.returncode}, without a word"])[-1]
+    raise AnalysisError(line.removeprefix("error: "))

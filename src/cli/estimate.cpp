@@ -78,9 +78,9 @@ Estimate estimate(const Loaded& loaded) {
 
 double wall_seconds(const Loaded& loaded, const Estimate& plan) {
     if (!plan.gradients) return 0;
-    constexpr double messages_per_s = 3e5;
     constexpr double flops_per_core = 5e9;
     const Scenario& scenario = loaded.scenario;
+    const double messages_per_s = scenario.cluster.network.model == "flow" ? 1e6 : 3e5;
     double seconds = *plan.messages / messages_per_s;
     if (!scenario.model.gradients) return seconds;
     const double per_sample = learn::task_size(scenario).flops_per_sample;

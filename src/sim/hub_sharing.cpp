@@ -1,15 +1,11 @@
 #include "sim/hub_sharing.hpp"
 
 #include <algorithm>
-#include <limits>
 
 namespace rubato::sim {
 
 namespace {
 
-constexpr double infinite = std::numeric_limits<double>::infinity();
-/// A leaf this close to its threshold may be on either side: rounding must not send it to and fro.
-constexpr double slack = 1e-12;
 /// Rounding errors of sums and of the virtual time are thrown away after so many steps, or as many as there are flows.
 constexpr std::uint32_t steps_max = 1024;
 
@@ -172,11 +168,6 @@ void HubSharing::dissolve(LinkId link, std::vector<std::int32_t>& flows) {
     free_hubs_.push_back(id);
 }
 
-void HubSharing::advance(Hub& hub) const {
-    if (!hub.shared.empty()) hub.time += hub.level * (moving_.clock - hub.since);
-    hub.since = moving_.clock;
-}
-
 void HubSharing::share(Hub& hub, std::int32_t id) {
     MovingFlow& flow = moving_[id];
     flow.shared = true;
@@ -194,13 +185,6 @@ void HubSharing::unshare(Hub& hub, std::int32_t id) {
     flow.left = std::max(0.0, (flow.left - hub.time) * flow.weight);
     flow.shared = false;
     flow.position = -1;
-}
-
-void HubSharing::find_level(Hub& hub) {
-    if (!hub.shared.empty())
-        hub.level = (hub.capacity - hub.pinned_rate) / hub.weight;
-    else
-        hub.level = hub.pinned_rate <= hub.capacity * (1 + slack) ? infinite : 0;
 }
 
 /// Finds the level, moves leaves that it has passed, and sets the date of the next end.
@@ -224,7 +208,8 @@ void HubSharing::settle(std::int32_t id) {
         return;
     }
     const MinHeap::Item& next = hub.shared.top();
-    const double wait = (next.key - hub.time) / hub.level;
+    // Not by the level, so that the two divisions need not wait for each other.
+    const double wait = (next.key - hub.time) * hub.weight / (hub.capacity - hub.pinned_rate);
     const MinHeap::Item item{moving_.clock + std::max(0.0, wait), next.tie, ~id};
     if (position < 0)
         moving_.ends.push(item, moving_.placer());

@@ -10,6 +10,8 @@
 #include "sim/moving.hpp"
 #include "sim/tree_platform.hpp"
 
+#include <limits>
+
 namespace rubato::sim {
 
 class HubSharing {
@@ -55,6 +57,9 @@ private:
     };
 
     static constexpr std::int32_t idle = -1;
+    static constexpr double infinite = std::numeric_limits<double>::infinity();
+    /// A leaf this close to its threshold may be on either side: rounding must not send it to and fro.
+    static constexpr double slack = 1e-12;
     std::int32_t& use(LinkId link) { return use_[static_cast<std::size_t>(link)]; }
     Hub& hub_at(std::int32_t id) { return hubs_[static_cast<std::size_t>(id)]; }
     Leaf& leaf_at(std::int32_t id) { return leaves_[static_cast<std::size_t>(id)]; }
@@ -66,14 +71,22 @@ private:
     void join_leaf(Hub& hub, std::int32_t leaf, std::int32_t flow);
     void leave(std::int32_t flow);
     void leave_leaf(Hub& hub, std::int32_t flow);
-    void advance(Hub& hub) const;
+    void advance(Hub& hub) const {
+        if (!hub.shared.empty()) hub.time += hub.level * (moving_.clock - hub.since);
+        hub.since = moving_.clock;
+    }
     void share(Hub& hub, std::int32_t flow);
     void unshare(Hub& hub, std::int32_t flow);
     void pin(Hub& hub, std::int32_t leaf);
     void unpin(Hub& hub, std::int32_t leaf);
     void rank(Hub& hub, std::int32_t leaf);
     void pace(const Leaf& leaf);
-    void find_level(Hub& hub);
+    static void find_level(Hub& hub) {
+        if (!hub.shared.empty())
+            hub.level = (hub.capacity - hub.pinned_rate) / hub.weight;
+        else
+            hub.level = hub.pinned_rate <= hub.capacity * (1 + slack) ? infinite : 0;
+    }
     void settle(std::int32_t id);
     void renew(Hub& hub);
 

@@ -136,7 +136,8 @@ class SweepTables(SweepCase):
         self.sweep({"axes": {"workers.batch_size": [1, 2]}}, "--set", "workers.batch_size=7", "--set",
                    "workers.count=3")
         rows = self.each_once(2)
-        self.assertEqual({(row["workers.batch_size"], row["setting.workers"]) for row in rows}, {("1", "3"), ("2", "3")})
+        self.assertEqual({(row["workers.batch_size"], row["setting.workers"]) for row in rows},
+                         {("1", "3"), ("2", "3")})
 
     def test_a_new_axis_widens_the_table(self) -> None:
         self.sweep({"axes": {A: [0.01]}})
@@ -164,7 +165,8 @@ class SweepTables(SweepCase):
         self.assertIn("2 points failed", done.stderr)
         self.assertNotIn("\r", done.stderr)
         (self.out / "aggregate.csv").unlink()
-        self.assertIn("4 finished, 0 diverged, 2 failed", self.call("sweep", path, "--status", "--out", self.out).stdout)
+        text = self.call("sweep", path, "--status", "--out", self.out).stdout
+        self.assertIn("4 finished, 0 diverged, 2 failed", text)
         self.assertEqual(len(self.table("aggregate.csv")), 3)
         self.assertIn("4 are done in", self.call("sweep", path, "--dry-run", "--out", self.out).stdout)
 

@@ -60,8 +60,8 @@ TEST_CASE("cells are quoted, and read back") {
     CHECK(split_csv("", cells));
     CHECK(cells.size() == 1);
     Node object = Node::object();
-    object.set("name", Node::of("x"), {});
-    object.set("comment", Node::of("y"), {});
+    object.set("name", Node::of(std::string("x")), {});
+    object.set("comment", Node::of(std::string("y")), {});
     object.set("n", Node::of(0.5), {});
     CHECK(cell_text(&object) == R"({"name":"x","n":0.5})");
     CHECK(cell_text(nullptr).empty());
@@ -126,7 +126,8 @@ TEST_CASE("settings of a plan") {
 
 TEST_CASE("of two layers the one that names the kind drops what does not go with it") {
     Planned dropped(R"({"base": "base.json", "variants": [
-        {"label": "hard", "set": {"protocol.name": "hardsync"}}, {"label": "soft", "set": {"protocol.name": "n-softsync"}}],
+        {"label": "hard", "set": {"protocol.name": "hardsync"}},
+        {"label": "soft", "set": {"protocol.name": "n-softsync"}}],
         "axes": {"protocol.n": [1, 2, 4]}})");
     CHECK(dropped.plan.settings_of_variant == std::vector<std::size_t>{1, 3});
     CHECK(dropped.plan.merged == 2);

@@ -63,6 +63,8 @@ class Check(Case):
 
     def test_what_ships_is_not_odd(self) -> None:
         for path in sorted(ROOT.glob("scenarios/**/*.json")):
+            if "base" in json.loads(path.read_text()):
+                continue  # a sweep
             with self.subTest(path.name):
                 done = self.call("check", path)
                 self.assertEqual((done.returncode, done.stderr), (0, ""))

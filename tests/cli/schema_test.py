@@ -92,6 +92,47 @@ def scenarios_that_ship(schema_path: str) -> list[str]:
     return sorted(found)
 
 
+SWEEP = {"base": "base.json"}
+GOOD_SWEEPS = [
+    {}, {"comment": "c", "$schema": "x"}, {"seeds": [0, 2.0]}, {"variants": [{"label": "a", "comment": "c"}]},
+    {"variants": [{"label": "a", "set": {"protocol": {"name": "hardsync"}, "workers.count": 3}}]},
+    {"axes": {"workers.count": [1, 2], "cluster.noise": [{"lognormal_cv": 0.1}]}, "zip": []},
+    {"axes": {"workers.count": [1, 2], "stop.updates": [1, 2]}, "zip": [["workers.count", "stop.updates"]]},
+    {"where": "workers.count > 1"},
+]  # fmt: skip
+BAD_SWEEPS = [
+    {"base": 3}, {"base": ""}, {"seeds": []}, {"seeds": ["1"]}, {"seeds": [-1]}, {"seeds": 3}, {"axis": {}},
+    {"variants": []}, {"variants": [{}]}, {"variants": [{"label": ""}]}, {"variants": [{"label": "a", "sets": {}}]},
+    {"variants": [{"label": "a", "set": 3}]}, {"axes": {"workers.count": []}}, {"axes": {"workers.count": 3}},
+    {"axes": []}, {"zip": [["workers.count"]]}, {"zip": "a"}, {"where": ""}, {"where": 3}, {"tune": {}},
+    {"tune": {"axes": {}, "by": "train_loss", "seeds": [9]}},
+    {"tune": {"axes": {"workers.count": [1]}, "by": "test_error", "seeds": [9]}},
+    {"tune": {"axes": {"workers.count": [1]}, "by": "train_loss", "seeds": []}},
+    {"tune": {"axes": {"workers.count": [1]}, "by": "train_loss"}},
+]  # fmt: skip
+
+
+def sweep_problems(schema: dict, program: str) -> list[str]:
+    """The schema of sweeps against the reader of sweeps."""
+    jsonschema.Draft202012Validator.check_schema(schema)
+    validator = jsonschema.Draft202012Validator(schema)
+    problems = [f"{place}: no description" for place in keys_without_description(schema)]
+    with tempfile.TemporaryDirectory() as folder:
+        with open(os.path.join(folder, "base.json"), "w", encoding="utf-8") as file:
+            json.dump(BASE, file)
+        path = os.path.join(folder, "sweep.json")
+        for expected, keys in [(True, one) for one in GOOD_SWEEPS] + [(False, one) for one in BAD_SWEEPS]:
+            sweep = {**SWEEP, **keys}
+            with open(path, "w", encoding="utf-8") as file:
+                json.dump(sweep, file)
+            answer = subprocess.run([program, "sweep", path, "--dry-run"], capture_output=True, text=True, check=False)
+            second = validator.is_valid(sweep)
+            if (answer.returncode == 0, second) != (expected, expected) or answer.returncode not in (0, 2):
+                problems.append(f"{json.dumps(sweep)}: rubato {answer.returncode} ({answer.stderr.strip()}), "
+                                f"jsonschema {second}")
+    return problems
+
+
 def main(schema_path: str, program: str) -> int:
     """Counts the disagreements."""
     with open(schema_path, encoding="utf-8") as file:
@@ -99,9 +140,15 @@ def main(schema_path: str, program: str) -> int:
     jsonschema.Draft202012Validator.check_schema(schema)
     validator = jsonschema.Draft202012Validator(schema)
     problems = [f"{place}: no description" for place in keys_without_description(schema)]
+    with open(os.path.join(os.path.dirname(schema_path), "sweep.schema.json"), encoding="utf-8") as file:
+        sweep_schema = json.load(file)
+    problems += sweep_problems(sweep_schema, program)
     for path in scenarios_that_ship(schema_path):
         with open(path, encoding="utf-8") as file:
-            problems += [f"{path}: {error.message}" for error in validator.iter_errors(json.load(file))]
+            content = json.load(file)
+        of_sweeps = jsonschema.Draft202012Validator(sweep_schema)
+        judge = of_sweeps if "base" in content else validator
+        problems += [f"{path}: {error.message}" for error in judge.iter_errors(content)]
     cases = [(True, BASE)] + [(True, with_key(*case)) for case in GOOD] + [(False, with_key(*case)) for case in BAD]
     cases += [(False, {key: value for key, value in BASE.items() if key != gone}) for gone in ("workers", "protocol")]
     cases += [(False, 3), (False, [])]

@@ -38,6 +38,7 @@ Task Board::task_of(std::size_t setting, const PlannedChoice& choice, Phase phas
     task.seed = seed;
     task.id = {planned.setting, choice.choice};
     task.phase = phase;
+    task.forks = choice.forks;
     task.apart = choice.apart;
     return task;
 }

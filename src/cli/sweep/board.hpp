@@ -23,6 +23,7 @@ struct Task {
     std::int64_t seed = 0;
     SettingId id;
     Phase phase = Phase::report;
+    bool forks = false;  ///< see Setting
     bool apart = false;  ///< see Setting
 };
 

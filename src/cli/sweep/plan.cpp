@@ -72,9 +72,8 @@ private:
     void take(const Setting& setting, SettingId id) {
         if (sweep_.tuning) check_tuned_figure(sweep_, setting, resolver_.describe(id));
         for (const auto& text : setting.loaded.notes) ++plan_.remarks[text];
-        plan_.simgrid |= setting.loaded.scenario.cluster.network.model == "simgrid";
-        plan_.learns |= setting.loaded.scenario.model.gradients;
-        plan_.choices.push_back({id.choice, setting.apart, setting.content, setting.platform});
+        plan_.simgrid |= setting.forks;
+        plan_.choices.push_back({id.choice, setting.forks, setting.apart, setting.content, setting.platform});
         const Scenario& scenario = setting.loaded.scenario;
         if (checked_.insert(scenario.cluster.platform + "\n" + scenario.data.path).second)
             require_files(setting.loaded);

@@ -12,6 +12,7 @@ namespace rubato::cli {
 /// One combination of tuned values of a setting, or the setting itself where nothing is tuned.
 struct PlannedChoice {
     std::int32_t choice = -1;
+    bool forks = false;          ///< see Setting
     bool apart = false;          ///< see Setting
     std::uint64_t content = 0;   ///< see Setting
     std::uint64_t platform = 0;  ///< see Setting
@@ -31,7 +32,6 @@ struct Plan {
     std::size_t merged = 0;              ///< settings that are the same as an earlier one of their variant
     std::map<std::string, int> remarks;  ///< what users should know, and of how many settings it holds
     bool simgrid = false;                ///< some setting runs on SimGrid's network
-    bool learns = false;                 ///< some setting computes real gradients
 
     const std::string& label(const PlannedSetting& setting) const;
     std::size_t report_points() const { return settings.size() * sweep->seeds.size(); }

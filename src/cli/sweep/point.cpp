@@ -148,7 +148,8 @@ Setting Resolver::resolve(SettingId id) const {
     setting.content = hash.value();
     setting.platform = platform_hash(resolved);
     const ClusterSpec& cluster = setting.loaded.scenario.cluster;
-    setting.apart = cluster.network.model == "simgrid" && cluster.platform.ends_with(".xml");
+    setting.forks = cluster.network.model == "simgrid";
+    setting.apart = setting.forks && cluster.platform.ends_with(".xml");
     return setting;
 }
 

@@ -26,6 +26,7 @@ struct Setting {
     Loaded loaded;               ///< with the sweep's first seed
     std::uint64_t content = 0;   ///< hash of the resolved scenario without seed, name and comments
     std::uint64_t platform = 0;  ///< equal where the modelled machine is the same
+    bool forks = false;          ///< each run needs a process of its own (SimGrid)
     bool apart = false;          ///< its platform needs a process that has opened no other (SimGrid's XML files)
     std::string label;
     std::vector<std::string> cells;  ///< values of the swept keys, as CSV cells; empty: the scenario has no such key

@@ -156,7 +156,7 @@ std::size_t Results::column(std::string_view name) const {
     return static_cast<std::size_t>(found - header_.begin());
 }
 
-bool Results::open_for_writing(Claims& claims) {
+bool Results::open_for_writing(Claims& claims, const SweptCells& swept) {
     const Claims::Writing lock(claims);
     writable_ = true;
     const int made = ::open(path_.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
@@ -174,7 +174,7 @@ bool Results::open_for_writing(Claims& claims) {
         return std::find(header_.begin(), header_.end(), name) == header_.end();
     });
     if (!lacks) return false;
-    widen(read_from(descriptor_, read_));
+    widen(read_from(descriptor_, read_), swept);
     open_for_reading();
     return true;
 }
@@ -187,20 +187,24 @@ void Results::end_last_line() {
 }
 
 /// Columns of this sweep first, what only older rows have behind them; `version` stays last.
-void Results::widen(const std::string& text) {
+void Results::widen(const std::string& text, const SweptCells& swept) {
     std::vector<std::string> wide(columns_.begin(), columns_.end() - 1);
     for (const auto& name : header_) {
         if (std::find(columns_.begin(), columns_.end(), name) == columns_.end()) wide.push_back(name);
     }
     wide.emplace_back("version");
     std::string out = joined(wide) + "\n";
-    std::vector<std::string> row(wide.size());
+    std::vector<std::string> row(wide.size()), cell;
     each_line(text, [&](std::string_view line) {
-        if (!split_csv(line, cells_) || cells_.size() != header_.size()) return;
+        if (!is_whole(line)) return;
         for (std::size_t i = 0; i < wide.size(); ++i) {
             const auto found = std::find(header_.begin(), header_.end(), wide[i]);
             row[i] = found == header_.end() ? "" : cells_[static_cast<std::size_t>(found - header_.begin())];
         }
+        // They stand behind point, phase, label and seed.
+        if (const auto* own = swept(std::stoull(cells_.front(), nullptr, 16)))
+            for (std::size_t i = 0; i < own->size(); ++i)
+                if (split_csv((*own)[i], cell)) row[4 + i] = cell.front();
         out += joined(row) + "\n";
     });
     trace::write_file_by_rename(path_, out);

@@ -39,9 +39,12 @@ public:
 
     using Take = std::function<void(const ResultRow&)>;
 
-    /// Makes the file, or widens the table where this sweep has columns that it lacks (old rows get empty cells).
-    /// Returns whether an older table was widened.
-    bool open_for_writing(Claims& claims);
+    /// Cells of the swept keys of one of this sweep's points; null for other points.
+    using SweptCells = std::function<const std::vector<std::string>*(std::uint64_t identity)>;
+
+    /// Makes the file, or widens the table where this sweep has columns that it lacks: old rows get empty cells, those
+    /// of this sweep's points what `swept` says. Returns whether an older table was widened.
+    bool open_for_writing(Claims& claims, const SweptCells& swept);
     /// Rows that were appended since the last call, in order; all of them after another process has rewritten the
     /// table. Nothing where there is no file.
     void read_new(const Take& take);
@@ -67,7 +70,7 @@ private:
     bool is_whole(std::string_view line);
     void take_line(std::string_view line, const Take& take);
     std::string in_order_of_the_file(const std::string& lines) const;
-    void widen(const std::string& text);
+    void widen(const std::string& text, const SweptCells& swept);
     [[noreturn]] void fail(int error) const;
 
     std::string path_;

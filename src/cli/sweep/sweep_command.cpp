@@ -19,6 +19,8 @@
 #include <charconv>
 #include <chrono>
 #include <cstdio>
+#include <optional>
+#include <unordered_map>
 
 namespace rubato::cli {
 namespace {
@@ -66,13 +68,44 @@ std::string budget_text(const Plan& plan) {
                        plan.settings.size(), least == most ? "" : " (unequal: some values do not apply to some)");
 }
 
-/// Everything that lies in the directory, taken in.
+/// The setting of each point that the plan may come to. Only for tables that another sweep began.
+std::unordered_map<std::uint64_t, SettingId> settings_of_points(const Plan& plan) {
+    std::unordered_map<std::uint64_t, SettingId> all;
+    const SweepFile& sweep = *plan.sweep;
+    for (const PlannedSetting& setting : plan.settings) {
+        for (std::uint32_t i = setting.first; i < setting.first + setting.count; ++i) {
+            const PlannedChoice& choice = plan.choices[i];
+            const auto add = [&](Phase phase, const std::vector<std::int64_t>& seeds) {
+                for (const std::int64_t seed : seeds)
+                    all[identity_of(choice.content, plan.label(setting), phase, seed)] = {setting.setting,
+                                                                                          choice.choice};
+            };
+            add(Phase::report, sweep.seeds);
+            if (sweep.tuning) add(Phase::tune, sweep.tuning->seeds);
+        }
+    }
+    return all;
+}
+
+/// Makes or opens the table; rows of an earlier sweep that are points of this one get the cells that they lack.
+void open_table(Results& results, Claims& claims, const Plan& plan, Resolver& resolver, const std::string& directory) {
+    std::optional<std::unordered_map<std::uint64_t, SettingId>> points;
+    const auto swept = [&](std::uint64_t identity) -> const std::vector<std::string>* {
+        if (!points) points = settings_of_points(plan);
+        const auto found = points->find(identity);
+        return found == points->end() ? nullptr : &resolver.at(found->second).cells;
+    };
+    if (results.open_for_writing(claims, swept))
+        note(directory + "/results.csv: columns were added for keys that are new");
+}
+
+/// Everything that lies in the directory, taken in. `retry`: failed points count as to be run.
 struct Picture {
-    Picture(const Plan& plan, Resolver& resolver, const std::string& directory)
+    Picture(const Plan& plan, Resolver& resolver, const std::string& directory, bool retry = false)
         : board(plan, resolver, {}), results(directory, result_columns(*plan.sweep)) {
-        results.read_new([this](const ResultRow& row) {
+        results.read_new([this, retry](const ResultRow& row) {
             table.take(results, row);
-            board.take_earlier(results, row);
+            retry ? board.take_earlier(results, row) : board.take_later(results, row);
         });
         board.begin();
     }
@@ -89,7 +122,7 @@ void write_aggregate(const Plan& plan, Resolver& resolver, const Picture& pictur
 }
 
 int dry_run(const Plan& plan, Resolver& resolver, const std::string& directory, const SweepOptions& options) {
-    const Picture picture(plan, resolver, directory);
+    const Picture picture(plan, resolver, directory, true);
     const SweepEstimate whole = estimate_points(plan, resolver);
     const std::size_t points = picture.board.total();
     const std::size_t left = points - picture.board.skipped();
@@ -156,7 +189,7 @@ int run_sweep(const Plan& plan, Resolver& resolver, const std::string& directory
     if (enter_sweep_directory(directory, *plan.sweep)) note(directory + "/sweep.json: the sweep has changed since");
     Claims claims(directory);
     Results results(directory, result_columns(*plan.sweep));
-    if (results.open_for_writing(claims)) note(directory + "/results.csv: columns were added for keys that are new");
+    open_table(results, claims, plan, resolver, directory);
     Board board(plan, resolver, parse_shard(options.shard));
     results.read_new([&](const ResultRow& row) { board.take_earlier(results, row); });
     board.begin();

@@ -83,8 +83,7 @@ public:
     void run() {
         for (Task task; receive_task(socket_, task);) {
             const Setting& setting = resolver_.at(task.id);
-            const bool own_process = setting.loaded.scenario.cluster.network.model == "simgrid";
-            if (!(own_process ? run_forked(setting, task) : send_result(socket_, run_point(setting, task, options_))))
+            if (!(task.forks ? run_forked(setting, task) : send_result(socket_, run_point(setting, task, options_))))
                 return;
         }
     }
@@ -165,12 +164,14 @@ Worker::~Worker() {
 }
 
 bool Worker::suits(const Task& task) const {
+    if (task.forks && had_own_runs_) return false;
     return platform_ == 0 || platform_ == task.platform || !(task.apart || had_apart_);
 }
 
 void Worker::give(const Task& task) {
     platform_ = task.platform;
     had_apart_ |= task.apart;
+    had_own_runs_ |= !task.forks;
     outstanding_.push_back(task);
     // Where it is gone already, take() finds out.
     static_cast<void>(send_all(socket_, reinterpret_cast<const char*>(&task), sizeof task));

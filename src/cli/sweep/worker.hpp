@@ -24,7 +24,8 @@ public:
     Worker& operator=(const Worker&) = delete;
 
     int descriptor() const { return socket_; }
-    /// Whether the task can run there: see Task::apart.
+    /// Whether the task can run there: not beside another platform (Task::apart), and no fork after a run in the worker
+    /// itself, which may have left threads of a library behind.
     bool suits(const Task& task) const;
     void give(const Task& task);
     /// Tasks that were given and have no result yet, in order.
@@ -41,7 +42,7 @@ private:
     int socket_ = -1;
     bool gone_ = false;
     std::uint64_t platform_ = 0;
-    bool had_apart_ = false;
+    bool had_apart_ = false, had_own_runs_ = false;
     std::deque<Task> outstanding_;
     std::string received_;
 };

@@ -17,7 +17,8 @@ def slurm_answers() -> bool:
     """Whether a controller with an idle or mixed node answers."""
     if not all(map(shutil.which, ("sbatch", "sinfo", "squeue"))):
         return False
-    done = subprocess.run(["sinfo", "--noheader", "--format=%t"], capture_output=True, text=True, check=False, timeout=30)
+    done = subprocess.run(["sinfo", "--noheader", "--format=%t"], capture_output=True, text=True, check=False,
+                          timeout=30)
     return done.returncode == 0 and any(word in done.stdout for word in ("idle", "mix", "alloc"))
 
 

@@ -23,7 +23,8 @@ class SweepShell(SweepCase):
         self.base({**BASE, "stop": {"gradients": 20_000}})
         path = self.sweep_file({"seeds": list(range(20))})
         terminal, end = pty.openpty()
-        child = subprocess.Popen([case.PROGRAM, "sweep", path, "--out", self.out], stdout=subprocess.DEVNULL, stderr=end)
+        child = subprocess.Popen([case.PROGRAM, "sweep", path, "--out", self.out], stdout=subprocess.DEVNULL,
+                                 stderr=end)
         os.close(end)
         said = b""
         while True:
@@ -36,15 +37,17 @@ class SweepShell(SweepCase):
             said += block
         os.close(terminal)
         self.assertEqual(child.wait(timeout=60), 0, said)
-        self.assertRegex(said.decode(), r"\r\x1b\[K\[[#.]{24}\] \d+ of 20 done  0 failed  \d running  [\d.e+]+ points/s")
+        self.assertRegex(said.decode(),
+                         r"\r\x1b\[K\[[#.]{24}\] \d+ of 20 done  0 failed  \d running  [\d.e+]+ points/s")
         # And it goes when all is done.
         self.assertTrue(said.decode().rstrip().endswith("\x1b[K"), said[-200:])
 
     @unittest.skipUnless(shutil.which("mpirun"), "no mpirun")
     def test_under_mpirun(self) -> None:
         path = self.sweep_file({"seeds": list(range(40))})
-        done = subprocess.run(["mpirun", "--allow-run-as-root", "--oversubscribe", "-n", "3", case.PROGRAM, "sweep", path,
-                               "--out", self.out], capture_output=True, text=True, check=False, timeout=120)
+        launcher = ["mpirun", "--allow-run-as-root", "--oversubscribe", "-n", "3"]
+        done = subprocess.run([*launcher, case.PROGRAM, "sweep", path, "--out", self.out], capture_output=True,
+                              text=True, check=False, timeout=120)
         self.assertEqual(done.returncode, 0, done)
         self.assertEqual(done.stdout.count("40 points: 40 finished"), 1)
         self.each_once(40)

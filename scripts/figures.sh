@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # Makes every figure of README.md and docs/ anew from the scenarios that ship: docs/figures/*.png with their data as
-# CSV. Takes half an hour on two cores; runs that are there already are not repeated.
+# CSV. Takes three quarters of an hour on two cores; runs that are there already are not repeated.
 #
 #   scripts/figures.sh            all
-#   scripts/figures.sh NAME...    some of: quickstart figure4 figure5 network
+#   scripts/figures.sh NAME...    some of: quickstart figure4 figure5 network figure8 tradeoff
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -52,10 +52,24 @@ network() {
     "$rubato" plot staleness runs/figures/resnet50-{1Gbps,100Gbps} -o "$out/network-staleness.png"
 }
 
-[[ $# -gt 0 ]] || set -- quickstart figure4 figure5 network
+# Speed-up as in Figure 8 of Gupta et al. 2015: 140 epochs of the CIFAR-10 grid, timing only.
+figure8() {
+    "$rubato" sweep scenarios/sweeps/rudra-cifar10.json --out runs/figures/rudra-cifar10
+    "$rubato" plot speedup runs/figures/rudra-cifar10 --where workers.batch_size=4,128 -o "$out/figure8.png"
+    cp runs/figures/rudra-cifar10/aggregate.csv "$out/figure8-aggregate.csv"
+}
+
+# Error against time as in Figures 6 and 7 of the same; here on Fashion-MNIST.
+tradeoff() {
+    "$rubato" sweep scenarios/sweeps/fashion-tradeoff.json --out runs/figures/fashion-tradeoff
+    "$rubato" plot tradeoff runs/figures/fashion-tradeoff --metric test_error -o "$out/tradeoff.png"
+    cp runs/figures/fashion-tradeoff/aggregate.csv "$out/tradeoff-aggregate.csv"
+}
+
+[[ $# -gt 0 ]] || set -- quickstart figure4 figure5 network figure8 tradeoff
 for figure in "$@"; do
     case $figure in
-        quickstart | figure4 | figure5 | network) "$figure" ;;
-        *) echo "error: no figure '$figure'; expected quickstart, figure4, figure5 or network" >&2; exit 2 ;;
+        quickstart | figure4 | figure5 | network | figure8 | tradeoff) "$figure" ;;
+        *) echo "error: no figure '$figure'; expected quickstart, figure4, figure5, network, figure8 or tradeoff" >&2; exit 2 ;;
     esac
 done

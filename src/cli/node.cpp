@@ -44,7 +44,10 @@ Node Node::object() {
 }
 
 const Node* Node::find(std::string_view key) const {
+    // The walk over the schema does little else, and most keys differ in their length or their last letter.
+    const std::size_t size = key.size();
     for (const auto& member : members) {
+        if (member.key.size() != size || (size > 0 && member.key[size - 1] != key[size - 1])) continue;
         if (member.key == key) return &member.value;
     }
     return nullptr;

@@ -33,10 +33,9 @@ public:
 };
 
 /// A modelled network. One run a value; a value is used by one thread. Over the flow model many may live at once, in
-/// many threads. Over SimGrid one value may live at a time in a
-/// process, and one after another is fine: each begins at time 0 and says the same to the bit. A platform that nothing
-/// ran on serves the next equal request too. After a run on one with profiles (availability that changes with time), a
-/// process can open no other.
+/// many threads. Over SimGrid one value may live at a time in a process, and one after another is fine: each begins at
+/// time 0 and says the same to the bit. A platform that nothing ran on serves the next equal request too. After a run
+/// on one with profiles (availability that changes with time), a process can open no other.
 class Network {
 public:
     virtual ~Network() = default;

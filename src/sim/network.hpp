@@ -32,10 +32,10 @@ public:
     virtual void on_transfer(std::int64_t token, bool ok) = 0;
 };
 
-/// A modelled network. One run a value; a value is used by one thread. Over SimGrid one value may live at a time in a
-/// process, and one after another is fine: each begins at time 0 and says the same to the bit. A platform that nothing
-/// ran on serves the next equal request too. After a run on one with profiles (availability that changes with time), a
-/// process can open no other.
+/// A modelled network. One run a value; a value is used by one thread. Over the flow model many may live at once, in
+/// many threads. Over SimGrid one value may live at a time in a process, and one after another is fine: each begins at
+/// time 0 and says the same to the bit. A platform that nothing ran on serves the next equal request too. After a run
+/// on one with profiles (availability that changes with time), a process can open no other.
 class Network {
 public:
     virtual ~Network() = default;
@@ -82,8 +82,8 @@ struct NetworkRequest {
     bool through_server = false;
 };
 
-/// Opens the module of the model that the scenario names (dlopen, found relative to the executable). Throws
-/// PlatformError, also where the module is not installed.
+/// Opens the network model that the scenario names; SimGrid's is in a module (dlopen, found relative to the
+/// executable). Throws PlatformError, also where the module is not installed.
 std::unique_ptr<Network> open_network(const NetworkRequest& request);
 
 }  // namespace rubato::sim

@@ -1,4 +1,5 @@
-// Finds and opens the shared module of a network model, so that commands that do not simulate never load SimGrid.
+// Opens a network model. SimGrid's is found in a shared module, so that commands that do not simulate never load
+// SimGrid.
 #include "sim/flow_network.hpp"
 
 #include <dlfcn.h>

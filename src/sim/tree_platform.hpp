@@ -7,6 +7,10 @@
 
 namespace rubato::sim {
 
+struct StarHost;
+struct FatTreeShape;
+struct TreeShape;
+
 /// One direction of the link above a node: 2 * node for what goes up, 2 * node + 1 for what comes down.
 using LinkId = std::int32_t;
 
@@ -41,10 +45,10 @@ private:
     };
     template <class Up, class Down>
     void walk(HostId from, HostId to, Up&& up, Down&& down) const;
-    void build_star(const std::vector<struct StarHost>& hosts);
+    void build_star(const std::vector<StarHost>& hosts);
     void build_file(const std::string& path);
-    void build_fat_tree(const struct FatTreeShape& tree);
-    void build_tree(const struct TreeShape& tree);
+    void build_fat_tree(const FatTreeShape& tree);
+    void build_tree(const TreeShape& tree);
     void measure();
 
     std::vector<HostInfo> hosts_;

@@ -61,8 +61,7 @@ simgrid::kernel::resource::Model* network_model() {
     simgrid::kernel::resource::Model* found = nullptr;
     for (auto* model : s4u::Engine::get_instance()->get_all_models()) {
         if (model->get_name().find("Network") == std::string::npos) continue;
-        if (found != nullptr || !model->is_update_lazy() || !model->next_occurring_event_is_idempotent())
-            return nullptr;
+        if (found != nullptr || !model->next_occurring_event_is_idempotent()) return nullptr;
         found = model;
     }
     return found;

@@ -63,15 +63,16 @@ ModelFactors factors_of(const NetworkSpec& spec) {
     throw PlatformError("cluster.network.simgrid is \"" + spec.simgrid + "\"; expected \"CM02\" or \"LV08\"");
 }
 
-void configure(const NetworkSpec& spec, bool latencies_change) {
+void configure(const NetworkSpec& spec) {
     const ModelFactors factors = factors_of(spec);
     // SimGrid refuses to change the model within a process. LV08 is CM02 with other factors, so these carry the choice.
     static const bool once = [] {
         s4u::Engine::set_config("network/model:CM02");
-        // For tests: selective updating, SimGrid's default, leaves links out where several flows with one first link
-        // begin to share at one date, so that they may get more than their links carry.
-        const char* asked = std::getenv("RUBATO_SIMGRID_ROUNDS");
-        if (asked != nullptr && std::string(asked) == "full") s4u::Engine::set_config("network/optim:Full");
+        // Selective updating, SimGrid's default, leaves links out where several flows with one first link begin to
+        // share at one date, so that they get more than their links carry; and a flow that is still in its latency when
+        // a profile changes a latency never ends, as only flows whose weight changes are looked at again. With few
+        // flows at once, looking at all of them costs no more.
+        s4u::Engine::set_config("network/optim:Full");
         return true;
     }();
     static_cast<void>(once);
@@ -81,16 +82,6 @@ void configure(const NetworkSpec& spec, bool latencies_change) {
     s4u::Engine::set_config("network/weight-S", factors.weight_s);
     s4u::Engine::set_config("network/crosstraffic", factors.crosstraffic);
     s4u::Engine::set_config("network/TCP-gamma", spec.tcp_gamma ? default_window : 0.0);
-    // In SimGrid 3.32 a flow that is still in its latency when a profile changes a latency never ends, as only flows
-    // whose weight changes are looked at again. Looking at all of them costs more, but ends.
-    if (latencies_change) {
-        try {
-            s4u::Engine::set_config("network/optim:Full");
-        } catch (const std::exception&) {
-            throw PlatformError(
-                "a platform whose latencies change needs a process of its own, and this one has opened another before");
-        }
-    }
 }
 
 std::vector<s4u::Host*> load_xml(const s4u::Engine& engine, const std::string& path) {
@@ -131,7 +122,7 @@ BuiltPlatform& open_platform(const NetworkRequest& request) {
         trial = try_platform(cluster);
     key.reset();
     s4u::Engine& engine = fresh_engine();
-    configure(cluster.network, trial.latencies_change);
+    configure(cluster.network);
     profiles = trial.profiles;
     built = {{}, {}, std::move(trial.warnings), trial.profiles, plan.hosts.empty(), false};
     key = key_of(request);

@@ -23,9 +23,8 @@ struct ModelFactors {
 /// Throws PlatformError for an unknown model.
 ModelFactors factors_of(const NetworkSpec& spec);
 
-/// Applies the settings to the process's engine. Must come before the platform is built. Throws PlatformError where
-/// profiles change latencies and the process has had another engine.
-void configure(const NetworkSpec& spec, bool latencies_change);
+/// Applies the settings to the process's engine. Must come before the platform is built.
+void configure(const NetworkSpec& spec);
 
 /// Loads a SimGrid XML file, which try_platform has accepted; hosts come in the order of the file.
 std::vector<simgrid::s4u::Host*> load_xml(const simgrid::s4u::Engine& engine, const std::string& path);

@@ -135,10 +135,6 @@ bool changes_speeds(const std::string& text) {
            text.find("\"HOST_AVAIL\"") != std::string::npos || text.find("\"SPEED\"") != std::string::npos;
 }
 
-bool changes_latencies(const std::string& text) {
-    return text.find("latency_file") != std::string::npos || text.find("\"LATENCY\"") != std::string::npos;
-}
-
 PlatformText read_platform(const std::string& path) {
     std::ifstream in(path, std::ios::binary);
     if (!in) throw PlatformError(path + ": cannot open the platform file: " + std::strerror(errno));
@@ -170,7 +166,7 @@ Trial try_platform(const ClusterSpec& cluster) {
                 file.at(0) +
                 "speeds of hosts that change with time are not followed: computing takes what the host's "
                 "speed or the device says; links and states of hosts are followed");
-        return {std::move(warnings), has_profiles(file.text), changes_latencies(file.text)};
+        return {std::move(warnings), has_profiles(file.text)};
     }
     const std::string message = log.substr(log.rfind(mark) + 1);
     if (outcome == refused) throw PlatformError(message);

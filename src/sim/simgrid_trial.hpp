@@ -11,7 +11,6 @@ namespace rubato::sim {
 struct Trial {
     std::vector<std::string> warnings;  ///< one line each
     bool profiles = false;              ///< the platform changes with time: SimGrid keeps its events for good
-    bool latencies_change = false;      ///< and some of what changes are latencies of links
 };
 
 /// Loads cluster.platform in a forked child and checks speeds, bandwidths and the routes between the server's host and

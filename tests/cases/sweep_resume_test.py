@@ -183,14 +183,14 @@ class SweepResume(SweepCase):
             parents = dict(map(str.split, found.stdout.strip().split("\n")[1:]))
             runs = [pid for pid, parent in parents.items() if parents.get(parent) == str(child.pid)]
             if runs:
-                os.kill(int(runs[0]), signal.SIGSEGV)
+                os.kill(int(runs[0]), signal.SIGKILL)
                 break
         _, errors = child.communicate(timeout=60)
         self.assertEqual(child.returncode, 1, errors)
         rows = self.each_once(3)
         failed = [row for row in rows if row["status"] == "failed"]
         self.assertEqual(len(failed), 1)
-        self.assertIn("killed by signal 11", failed[0]["status_detail"])
+        self.assertIn("killed by signal 9", failed[0]["status_detail"])
         self.assertEqual(self.sweep({"seeds": [1, 2, 3]})["finished"], 3)
 
     def test_a_full_disk_is_one_line_and_loses_nothing(self) -> None:

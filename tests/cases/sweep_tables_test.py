@@ -8,6 +8,7 @@ import io
 import json
 import math
 import statistics
+from pathlib import Path
 
 import case
 from sweeps import A, BASE, SweepCase
@@ -212,6 +213,26 @@ class SweepTables(SweepCase):
                 word for flag in flags for word in ("--set", flag))).stdout
             row = next(row for row in rows if row["label"] == label and row["seed"] == "3")
             self.assertEqual(json.loads(text)["time_s"], float(row["time_s"]))
+
+    def test_platforms_that_bear_no_other_in_their_process(self) -> None:
+        """Profiles, of latencies too; and a link that fails is a failed point."""
+        data = Path(__file__).resolve().parents[1] / "sim" / "data"
+        base = {**BASE, "workers": {"count": 1, "batch_size": 10}}
+        self.base(base)
+        self.sweep({"seeds": list(range(4)), "variants": [{"label": "star"}, *(
+            {"label": name, "set": {"cluster.platform": str(data / f"{name}.xml")}}
+            for name in ("changing_latency", "ok", "failing_link"))]}, "-j", 2, status=None)
+        rows = self.each_once(16)
+        status = {label: {row["status"] for row in rows if row["label"] == label}
+                  for label in ("star", "changing_latency", "ok", "failing_link")}
+        self.assertEqual(status["star"] | status["changing_latency"] | status["ok"], {"finished"}, rows)
+        single = self.call("run", "base.json", "--json", "--set", "seed=3", "--set",
+                           f"cluster.platform={data / 'changing_latency.xml'}")
+        row = next(row for row in rows if row["label"] == "changing_latency" and row["seed"] == "3")
+        self.assertEqual(json.loads(single.stdout)["time_s"], float(row["time_s"]))
+        for row in rows:
+            if row["status"] == "failed":
+                self.assertIn("peer_lost: ", row["status_detail"])
 
     def test_the_tables_are_csv(self) -> None:
         self.sweep({"variants": [{"label": 'one "quoted", and\nmore'}]})

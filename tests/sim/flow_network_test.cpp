@@ -96,14 +96,17 @@ TEST_CASE("hubs that flows couple: 1 -> 0 and 1 -> 2 share what leaves 1") {
           "2 1000000000\n0 2000000000\n1 2000000000\n3 2250000000\n");
 }
 
-TEST_CASE("flows that begin at one date beside another keep to their own links") {
-    Scenario scenario = scenario_on("", "flow");
-    scenario.cluster.network.star.bandwidth = 1e9;
-    scenario.cluster.network.star.server_bandwidth = 1e10;
-    const auto network = sim::open_network({&scenario, 4});
-    RecordingSink sink(*network, {{0, 1, 1e9, 0}, {0, 2, 1e8, 1000000}, {0, 3, 1e8, 1000000}});
-    sink.run();
-    CHECK(sink.text() == "1 101020000\n2 101020000\n0 1000020000\n");
+TEST_CASE("flows that begin at one date beside another keep to their own links, over either model") {
+    for (const std::string model : {"flow", "CM02"}) {
+        CAPTURE(model);
+        Scenario scenario = scenario_on("", model);
+        scenario.cluster.network.star.bandwidth = 1e9;
+        scenario.cluster.network.star.server_bandwidth = 1e10;
+        const auto network = sim::open_network({&scenario, 4});
+        RecordingSink sink(*network, {{0, 1, 1e9, 0}, {0, 2, 1e8, 1000000}, {0, 3, 1e8, 1000000}});
+        sink.run();
+        CHECK(sink.text() == "1 101020000\n2 101020000\n0 1000020000\n");
+    }
 }
 
 TEST_CASE("a tree: hosts of a rack share its uplink, and nothing within the rack") {

@@ -7,7 +7,6 @@
 #include <doctest/doctest.h>
 
 #include <cmath>
-#include <cstdlib>
 #include <fstream>
 #include <map>
 #include <sstream>
@@ -87,11 +86,10 @@ Messages traffic(Dice& dice, int hosts, int hubs, int count) {
     return messages;
 }
 
-/// SimGrid in its full mode, where each flow is looked at whenever one begins or ends.
+/// Arrivals over one model.
 Arrivals arrivals(const std::string& platform, const std::string& model, const Messages& messages) {
     Scenario scenario = scenario_on(platform, "CM02");
     scenario.cluster.network.model = model;
-    ::setenv("RUBATO_SIMGRID_ROUNDS", "full", 1);
     const auto network = sim::open_network({&scenario, 0});
     RecordingSink sink(*network, messages);
     return sink.run();

@@ -61,10 +61,15 @@ bool larger_is_better(const std::string& figure) {
 }
 
 void ResultTable::take(const Results& results, const ResultRow& row) {
-    places_.clear();
-    for (const auto& name : figure_names()) places_.push_back(results.column(name));
+    if (generation_ != results.generation()) {
+        generation_ = results.generation();
+        status_ = results.column("status");
+        places_.clear();
+        for (const auto& name : figure_names()) places_.push_back(results.column(name));
+    }
     Row taken;
-    taken.state = state_named(row.cells[results.column("status")]);
+    taken.state = state_named(row.cells[status_]);
+    taken.figures.reserve(places_.size());
     for (const std::size_t place : places_) taken.figures.push_back(number_or_nan(row.cells[place]));
     rows_[row.identity] = std::move(taken);
 }

@@ -23,7 +23,9 @@ public:
     const Row* find(std::uint64_t identity) const;
 
 private:
-    std::vector<std::size_t> places_;  ///< of the figures in the file
+    int generation_ = -1;              ///< of the header that the places are of
+    std::size_t status_ = 0;           ///< place in the file
+    std::vector<std::size_t> places_;  ///< of the figures
     std::unordered_map<std::uint64_t, Row> rows_;
 };
 

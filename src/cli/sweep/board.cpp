@@ -45,10 +45,15 @@ Task Board::task_of(std::size_t setting, const PlannedChoice& choice, Phase phas
 
 void Board::take(const Results& results, const ResultRow& row, bool earlier) {
     const auto& tuning = plan_.sweep->tuning;
+    if (generation_ != results.generation()) {
+        generation_ = results.generation();
+        status_ = results.column("status");
+        if (tuning) by_ = results.column(tuning->by);
+    }
     Seen seen;
-    seen.state = state_named(row.cells[results.column("status")]);
+    seen.state = state_named(row.cells[status_]);
     seen.earlier = earlier;
-    seen.by = tuning ? number_or_nan(row.cells[results.column(tuning->by)]) : 0;
+    seen.by = tuning ? number_or_nan(row.cells[by_]) : 0;
     superseded_ += seen_.contains(row.identity);
     seen_[row.identity] = seen;
     const auto known = known_.find(row.identity);
@@ -80,7 +85,6 @@ void Board::add(const Task& task, std::size_t setting) {
 }
 
 void Board::begin() {
-    begun_ = true;
     const SweepFile& sweep = *plan_.sweep;
     std::size_t point = 0;
     for (std::size_t i = 0; i < plan_.settings.size(); ++i) {

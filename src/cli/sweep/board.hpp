@@ -106,7 +106,8 @@ private:
     const Plan& plan_;
     Resolver& resolver_;
     Shard shard_;
-    bool begun_ = false;
+    int generation_ = -1;                           ///< of the header that the places are of
+    std::size_t status_ = 0, by_ = 0;               ///< places in the file
     std::unordered_map<std::uint64_t, Seen> seen_;  ///< all rows
     struct Known {
         PointState state = PointState::waiting;

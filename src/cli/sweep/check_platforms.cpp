@@ -6,6 +6,7 @@
 
 #include <sys/wait.h>
 #include <unistd.h>
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <set>
@@ -72,8 +73,10 @@ void check_platforms(const Plan& plan, Resolver& resolver) {
     }
 }
 
-void load_simgrid() {
-    // A star of no further meaning: a module is loaded with the first platform that is opened.
+void load_simgrid(const Plan& plan) {
+    const auto is_apart = [](const PlannedChoice& choice) { return choice.apart; };
+    if (!plan.simgrid || std::any_of(plan.choices.begin(), plan.choices.end(), is_apart)) return;
+    // A star of no further meaning.
     Scenario scenario;
     scenario.cluster.network.model = "simgrid";
     scenario.cluster.network.simgrid = "CM02";

@@ -10,7 +10,8 @@ namespace rubato::cli {
 /// Throws sim::PlatformError.
 void check_platforms(const Plan& plan, Resolver& resolver);
 
-/// Loads the module of SimGrid's network, for the processes that are forked later.
-void load_simgrid();
+/// Loads the module of SimGrid's network, for the processes that are forked later, where the plan needs it. Not where
+/// it has platforms that must be the first of their process: a module is loaded with a platform.
+void load_simgrid(const Plan& plan);
 
 }  // namespace rubato::cli

@@ -137,6 +137,7 @@ void Results::read_header() {
         throw InputError(path_ + ":1: is no table of results: expected the column \"point\" first");
     read_ = static_cast<std::int64_t>(end) + 1;
     line_ = 1;
+    ++generation_;
     version_ = column("version");
     places_.clear();
     if (header_ == columns_) return;

@@ -59,7 +59,9 @@ public:
     bool has_grown() const;
 
     const std::vector<std::string>& header() const { return header_; }
-    /// Throws std::logic_error where the table has no such column.
+    /// Another number for another header, so that readers look columns up once.
+    int generation() const { return generation_; }
+    /// Throws InputError where the table has no such column.
     std::size_t column(std::string_view name) const;
 
 private:
@@ -82,6 +84,7 @@ private:
     int descriptor_ = -1;
     bool writable_ = false;
     bool broken_ = false;
+    int generation_ = 0;
     std::int64_t read_ = 0;  ///< bytes up to the last whole line that was read
     std::int64_t line_ = 0;
 };

@@ -198,7 +198,7 @@ int run_sweep(const Plan& plan, Resolver& resolver, const std::string& directory
     if (const auto others = board.of_others())
         note(fmt::format("{} rows of results.csv are of other points: they stay, and aggregate.csv leaves them out",
                          others));
-    if (plan.simgrid && board.done() < board.total()) load_simgrid();
+    if (board.done() < board.total()) load_simgrid(plan);
     if (!options.quiet && !options.json) fmt::print("{}", budget_text(plan));
     std::fflush(stdout);
     bool ended = false;

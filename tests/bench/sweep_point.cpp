@@ -36,8 +36,9 @@ int main(int argc, char** argv) {
     const SweepFile sweep = read_sweep(argv[1], {});
     Resolver resolver(sweep);
     const std::uint32_t settings = resolver.settings();
-    measure("sweep: resolve and check a setting", 60,
-            [&](int i) { resolver.at({static_cast<std::uint32_t>(i) % settings, -1}); });
+    measure("sweep: resolve and check a setting", 60, [&](int i) {
+        resolver.at({static_cast<std::uint32_t>(i) % settings, -1});
+    });
     const Setting& setting = resolver.at({0, -1});
     std::string row;
     measure("sweep: seed, recorder and row of a point", 25, [&](int i) {
@@ -47,7 +48,8 @@ int main(int argc, char** argv) {
                          "finished", "", recorder.cells({}));
     });
     const std::string folder =
-        (std::filesystem::temp_directory_path() / ("rubato_bench_" + identity_text(std::uint64_t(now() * 1e9)))).string();
+        (std::filesystem::temp_directory_path() / ("rubato_bench_" + identity_text(std::uint64_t(now() * 1e9))))
+            .string();
     std::filesystem::create_directories(folder);
     {
         Claims claims(folder);

@@ -89,7 +89,8 @@ private:
     struct Seen {
         PointState state = PointState::waiting;
         bool earlier = false;
-        double by = 0;  ///< figure to tune by; NaN: none
+        int generation = 0;  ///< of the table that it was read from
+        double by = 0;       ///< figure to tune by; NaN: none
     };
 
     void take(const Results& results, const ResultRow& row, bool earlier);
@@ -106,8 +107,8 @@ private:
     const Plan& plan_;
     Resolver& resolver_;
     Shard shard_;
-    int generation_ = -1;               ///< of the header that the places are of
-    std::size_t status_ = 0, by_ = 0;  ///< places in the file
+    int generation_ = -1;                           ///< of the header that the places are of
+    std::size_t status_ = 0, by_ = 0;               ///< places in the file
     std::unordered_map<std::uint64_t, Seen> seen_;  ///< all rows
     struct Known {
         PointState state = PointState::waiting;

@@ -3,6 +3,7 @@
 Usage: sweep_resume_test.py RUBATO.
 """
 
+import json
 import os
 import resource
 import signal
@@ -95,7 +96,7 @@ class SweepResume(SweepCase):
             self.assertEqual(now[:len(rows)], rows)
             rows = now[:-1]
         counts = self.sweep(sweep)
-        self.assertEqual((counts["points"], counts["finished"]), (400, 400))
+        self.assertEqual((counts["points"], counts["finished"], counts["superseded"]), (400, 400, 0))
         self.assertEqual(self.lines()[:len(rows)], rows)
         self.each_once(400)
 
@@ -133,10 +134,12 @@ class SweepResume(SweepCase):
     def test_two_sweeps_at_once(self) -> None:
         sweep = {"seeds": list(range(150)), "axes": {A: [0.01, 0.02]}}
         self.sweep_file(sweep)
-        children = [self.start("-j", 2) for _ in range(3)]
+        children = [self.start("-j", 2, "--json", stdout=subprocess.PIPE) for _ in range(3)]
         for child in children:
-            _, errors = child.communicate(timeout=120)
+            counts, errors = child.communicate(timeout=120)
             self.assertEqual((child.returncode, errors), (0, ""))
+            # Not once did one of them run what another had.
+            self.assertEqual((json.loads(counts)["superseded"], json.loads(counts)["finished"]), (0, 300))
         self.each_once(300)
 
     def test_what_a_killed_sweep_had_is_taken_over(self) -> None:

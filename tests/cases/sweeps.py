@@ -42,10 +42,10 @@ class SweepCase(case.Case):
         self.said = done.stderr
         return json.loads(done.stdout)
 
-    def start(self, *arguments: object) -> subprocess.Popen:
+    def start(self, *arguments: object, stdout: int = subprocess.DEVNULL) -> subprocess.Popen:
         return subprocess.Popen([case.PROGRAM, "sweep", self.work / "sweep.json", "--out", self.out, "--quiet",
-                                 *map(str, arguments)], cwd=self.work, stdout=subprocess.DEVNULL,
-                                stderr=subprocess.PIPE, text=True)
+                                 *map(str, arguments)], cwd=self.work, stdout=stdout, stderr=subprocess.PIPE,
+                                text=True)
 
     def lines(self) -> list[str]:
         path = self.out / "results.csv"

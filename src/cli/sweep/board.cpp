@@ -47,14 +47,19 @@ void Board::take(const Results& results, const ResultRow& row, bool earlier) {
     const auto& tuning = plan_.sweep->tuning;
     if (generation_ != results.generation()) {
         generation_ = results.generation();
+        superseded_ = 0;  // another process has rewritten the table, and all of it comes again
         status_ = results.column("status");
         if (tuning) by_ = results.column(tuning->by);
     }
     Seen seen;
     seen.state = state_named(row.cells[status_]);
     seen.earlier = earlier;
+    seen.generation = generation_;
     seen.by = tuning ? number_or_nan(row.cells[by_]) : 0;
-    superseded_ += seen_.contains(row.identity);
+    if (const auto before = seen_.find(row.identity); before != seen_.end()) {
+        superseded_ += before->second.generation == generation_;
+        seen.earlier |= before->second.generation != generation_ && before->second.earlier;
+    }
     seen_[row.identity] = seen;
     const auto known = known_.find(row.identity);
     if (known == known_.end() || ended(known->second.state)) return;
@@ -180,11 +185,14 @@ Pick Board::best_of(std::size_t setting) const {
 }
 
 std::optional<Task> Board::next() {
-    if (queue_.empty()) return std::nullopt;
-    const Task task = queue_.front();
-    queue_.pop_front();
-    set_state(task.identity, PointState::running);
-    return task;
+    while (!queue_.empty()) {
+        const Task task = queue_.front();
+        queue_.pop_front();
+        if (is_done(task)) continue;  // by another process meanwhile
+        set_state(task.identity, PointState::running);
+        return task;
+    }
+    return std::nullopt;
 }
 
 void Board::put_back(const Task& task) {

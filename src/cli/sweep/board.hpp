@@ -89,7 +89,8 @@ private:
     struct Seen {
         PointState state = PointState::waiting;
         bool earlier = false;
-        double by = 0;  ///< figure to tune by; NaN: none
+        int generation = 0;  ///< of the table that it was read from
+        double by = 0;       ///< figure to tune by; NaN: none
     };
 
     void take(const Results& results, const ResultRow& row, bool earlier);

@@ -57,6 +57,7 @@ Node counts_node(const Board& board) {
     set("missing", board.total() - board.done());
     set("skipped", board.skipped());
     set("retried", board.retried());
+    set("superseded", board.superseded());
     set("of_other_points", board.of_others());
     return node;
 }

@@ -70,6 +70,8 @@ tradeoff() {
 for figure in "$@"; do
     case $figure in
         quickstart | figure4 | figure5 | network | figure8 | tradeoff) "$figure" ;;
-        *) echo "error: no figure '$figure'; expected quickstart, figure4, figure5, network, figure8 or tradeoff" >&2; exit 2 ;;
+        *)
+            echo "error: no figure '$figure'; expected quickstart, figure4, figure5, network, figure8 or tradeoff" >&2
+            exit 2 ;;
     esac
 done

@@ -104,7 +104,7 @@ void check_routes(const ClusterSpec& cluster, const std::vector<s4u::Host*>& hos
         s4u::Engine& engine = fresh_engine();
         xbt_log_control_set("root.fmt:%m%n");
         xbt_log_control_set("root.thresh:warning");
-        configure(cluster.network, false);
+        configure(cluster.network);
         const auto hosts = load_xml(engine, file.path);
         if (hosts.empty()) end_child(file.at(0) + "the platform has no host", refused);
         check_figures(file, hosts, engine);

@@ -96,7 +96,10 @@ void declare_sweep(CLI::App& app, SweepOptions& options) {
     sweep->add_flag("--status", options.status, "tell what is done and write aggregate.csv; run nothing");
     sweep->add_option("--best", options.best, "print the best K settings by the mean over their seeds; run nothing")
         ->type_name("K")
-        ->check(CLI::PositiveNumber);
+        ->check([](const std::string& text) {
+            const bool number = !text.empty() && text.size() < 7 && text.find_first_not_of("0123456789") == text.npos;
+            return std::string(number && std::stoi(text) > 0 ? "" : "expected a number of settings of at least 1");
+        });
     sweep->add_option("--by", options.by, "the figure of --best, a column of results.csv such as time_to_target_s")
         ->type_name("KEY");
     sweep->add_flag("--keep", options.keep, "also leave a run directory for each point that runs, DIR/runs/POINT");

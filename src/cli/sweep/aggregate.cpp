@@ -6,9 +6,7 @@
 #include "trace/summary_cells.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
-#include <limits>
 
 namespace rubato::cli {
 namespace {
@@ -17,17 +15,6 @@ constexpr const char* better_when_larger[] = {"throughput.samples_per_s", "throu
                                               "throughput.updates_per_s", "throughput.steady_samples_per_s",
                                               "compute_utilization",      "communication_hidden_fraction",
                                               "engine.messages_per_s"};
-
-double number_or_nan(const std::string& text) {
-    double value = 0;
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-    return error == std::errc() && !text.empty() ? value : std::numeric_limits<double>::quiet_NaN();
-}
-
-PointState state_named(const std::string& status) {
-    if (status == "finished") return PointState::finished;
-    return status == "diverged" ? PointState::diverged : PointState::failed;
-}
 
 void put_cell(std::string& line, double value) {
     line += ',';
@@ -70,7 +57,7 @@ void ResultTable::take(const Results& results, const ResultRow& row) {
     Row taken;
     taken.state = state_named(row.cells[status_]);
     taken.figures.reserve(places_.size());
-    for (const std::size_t place : places_) taken.figures.push_back(number_or_nan(row.cells[place]));
+    for (const std::size_t place : places_) taken.figures.push_back(cell_number(row.cells[place]));
     rows_[row.identity] = std::move(taken);
 }
 

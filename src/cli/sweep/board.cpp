@@ -1,31 +1,25 @@
 #include "cli/sweep/board.hpp"
 
+#include "cli/sweep/csv.hpp"
+
 #include <algorithm>
-#include <charconv>
 #include <cmath>
-#include <limits>
 #include <tuple>
 #include <utility>
 
 namespace rubato::cli {
 namespace {
 
-PointState state_named(const std::string& status) {
-    if (status == "finished") return PointState::finished;
-    return status == "diverged" ? PointState::diverged : PointState::failed;
-}
-
 bool ended(PointState state) {
     return state == PointState::finished || state == PointState::diverged || state == PointState::failed;
 }
 
-double number_or_nan(const std::string& text) {
-    double value = 0;
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-    return error == std::errc() && !text.empty() ? value : std::numeric_limits<double>::quiet_NaN();
-}
-
 }  // namespace
+
+PointState state_named(const std::string& status) {
+    if (status == "finished") return PointState::finished;
+    return status == "diverged" ? PointState::diverged : PointState::failed;
+}
 
 Board::Board(const Plan& plan, Resolver& resolver, Shard shard)
     : plan_(plan), resolver_(resolver), shard_(shard), picks_(plan.settings.size()), untuned_(plan.settings.size()) {}
@@ -55,7 +49,7 @@ void Board::take(const Results& results, const ResultRow& row, bool earlier) {
     seen.state = state_named(row.cells[status_]);
     seen.earlier = earlier;
     seen.generation = generation_;
-    seen.by = tuning ? number_or_nan(row.cells[by_]) : 0;
+    seen.by = tuning ? cell_number(row.cells[by_]) : 0;
     if (const auto before = seen_.find(row.identity); before != seen_.end()) {
         superseded_ += before->second.generation == generation_;
         seen.earlier |= before->second.generation != generation_ && before->second.earlier;

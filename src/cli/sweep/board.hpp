@@ -16,6 +16,9 @@ namespace rubato::cli {
 
 enum class PointState : std::uint8_t { waiting, running, elsewhere, finished, diverged, failed };
 
+/// Of a row that says `status`.
+PointState state_named(const std::string& status);
+
 /// One point; plain bytes, so that it travels to a worker as it is.
 struct Task {
     std::uint64_t identity = 0;

@@ -1,6 +1,8 @@
 #include "cli/sweep/csv.hpp"
 
+#include <algorithm>
 #include <charconv>
+#include <limits>
 
 namespace rubato::cli {
 namespace {
@@ -71,6 +73,12 @@ std::string cell_text(const Node* value) {
 
 std::string csv_cell(const Node* value) {
     return csv_cell(cell_text(value));
+}
+
+double cell_number(const std::string& text) {
+    double value = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+    return error == std::errc() && !text.empty() ? value : std::numeric_limits<double>::quiet_NaN();
 }
 
 bool split_csv(std::string_view line, std::vector<std::string>& cells) {

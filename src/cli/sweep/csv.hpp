@@ -19,6 +19,9 @@ std::string csv_cell(const Node* value);
 /// The same without quotes: what the cell says.
 std::string cell_text(const Node* value);
 
+/// The number that a cell says; NaN where it says none.
+double cell_number(const std::string& text);
+
 /// Splits one line into its cells, quotes removed. False where a quote is not closed. `cells` is reused.
 bool split_csv(std::string_view line, std::vector<std::string>& cells);
 

@@ -45,7 +45,7 @@ bool Dispatcher::run() {
 
 /// Points that a worker has at once: about 20 ms of work, so that the way there and back costs nothing, and a share of
 /// the rest that leaves something for the others.
-std::size_t Dispatcher::wanted(const Worker&) const {
+std::size_t Dispatcher::wanted() const {
     if (finished_ == 0) return 1;
     const double each = seconds_ / static_cast<double>(finished_);
     const auto by_time = static_cast<std::size_t>(0.02 / std::max(each, 1e-6)) + 1;
@@ -56,7 +56,7 @@ std::size_t Dispatcher::wanted(const Worker&) const {
 void Dispatcher::fill() {
     workers_.resize(static_cast<std::size_t>(options_.jobs));
     for (auto& worker : workers_) {
-        const std::size_t most = worker ? wanted(*worker) : 1;
+        const std::size_t most = worker ? wanted() : 1;
         // A second helping before the first is eaten up, or the worker would wait for it.
         if (worker && worker->outstanding().size() > most / 2) continue;
         while ((!worker || worker->outstanding().size() < most) && hand_out(worker)) {

@@ -36,7 +36,7 @@ private:
     void write();
     void write_hopeless();
     void read_new();
-    std::size_t wanted(const Worker& worker) const;
+    std::size_t wanted() const;
 
     Board& board_;
     Resolver& resolver_;

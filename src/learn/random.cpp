@@ -100,9 +100,6 @@ double floor_of(double x) {
 Four floor_of(const Four& x) {
     return Four{std::floor(x[0]), std::floor(x[1]), std::floor(x[2]), std::floor(x[3])};
 }
-double root_of(double x) {
-    return std::sqrt(x);
-}
 Four root_of(const Four& x) {
     return Four{std::sqrt(x[0]), std::sqrt(x[1]), std::sqrt(x[2]), std::sqrt(x[3])};
 }

@@ -63,7 +63,7 @@ class Sweep:
         and run (its directory, "" where it was not kept)."""
         frame = self.results[["point", "phase", "label", "seed", *self.swept, "status"]].reset_index(drop=True)
         there = set(frame.point)
-        pending = [point for point in identities(self.definition) or [] if point not in there]
+        pending = [point for point in identities(self.path) or [] if point not in there]
         if pending:
             rest = pd.DataFrame({"point": pending, "phase": "", "label": "", "status": "pending"})
             frame = pd.concat([frame, rest], ignore_index=True)
@@ -126,7 +126,7 @@ def load_sweep(path: str | os.PathLike[str]) -> Sweep:
         frame = pd.DataFrame({name: pd.Series(dtype="object") for name in RESULTS_HEAD + RESULTS_TAIL})
     swept = _swept_of(list(frame.columns), table)
     frame = _with_values(frame, swept).drop_duplicates(["point", "phase", "label"], keep="last")
-    current = identities(definition)
+    current = identities(path)
     if current is not None:
         gone = ~frame.point.isin(current)
         if gone.any():
@@ -165,15 +165,13 @@ def aggregate(rows: pd.DataFrame, swept: list[str], figures: list[str]) -> pd.Da
     return pd.concat([frame, pd.DataFrame(columns, index=frame.index)], axis=1).reset_index()
 
 
-def identities(definition: dict[str, Any]) -> list[str] | None:
-    """Points that belong to the sweep, by sweep.json; None where it does not tell. They stand under `points`, as texts
-    or as objects with a `point`."""
-    listed = definition.get("points")
-    if isinstance(listed, dict):
-        return list(listed)
-    if not isinstance(listed, list):
+def identities(path: str) -> list[str] | None:
+    """Points that belong to the sweep in the directory `path`, by points.txt; None where there is none."""
+    try:
+        with open(os.path.join(path, "points.txt"), encoding="utf-8") as file:
+            return file.read().split()
+    except FileNotFoundError:
         return None
-    return [str(one.get("point", "")) if isinstance(one, dict) else str(one) for one in listed]
 
 
 def _target(rows: pd.DataFrame) -> pd.Series:

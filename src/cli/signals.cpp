@@ -21,6 +21,12 @@ const std::atomic<bool>& watch_signals() {
     action.sa_flags = static_cast<int>(SA_RESETHAND);
     sigaction(SIGINT, &action, nullptr);
     sigaction(SIGTERM, &action, nullptr);
+    // Under nohup the end of the terminal stays ignored.
+    struct sigaction before {};
+    sigaction(SIGHUP, nullptr, &before);
+    if (before.sa_handler != SIG_IGN) sigaction(SIGHUP, &action, nullptr);
+    // A limit on file sizes is then an error of write(), like a full disk.
+    std::signal(SIGXFSZ, SIG_IGN);
     return interrupted;
 }
 

@@ -58,7 +58,8 @@ void Run::start_roles() {
 }
 
 void Run::arm() {
-    const Time next = queue_.next();
+    // After a failure what is due already still happens, and nothing later.
+    const Time next = report_.status == Status::peer_lost ? network_.now() : queue_.next();
     if (next < 0 || next == alarm_) return;
     alarm_ = next;
     network_.at(next);
@@ -100,7 +101,8 @@ void Run::on_transfer(std::int64_t token, bool ok) {
         if (!ok) {
             report_.status = Status::peer_lost;
             report_.detail = failure(id);
-            return network_.at(network_.now());  // what is due already still happens
+            now_ = std::max(now_, network_.now());
+            return arm();
         }
         const Time now = std::max(now_, network_.now());
         queue_.set_present(now);

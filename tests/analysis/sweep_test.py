@@ -131,15 +131,13 @@ class SweepTest(unittest.TestCase):
     def test_points_that_are_gone_and_points_to_come(self) -> None:
         sweep, _ = self.load()
         points = sweep.results.point.tolist()
-        for listed in (points[3:] + ["new"], [{"point": point} for point in points[3:] + ["new"]],
-                       dict.fromkeys(points[3:] + ["new"])):
-            with open(os.path.join(self.path, "sweep.json"), "w", encoding="utf-8") as file:
-                json.dump({"points": listed}, file)
-            sweep, warned = self.load()
-            self.assertEqual((len(sweep.results), len(warned)), (21, 1))
-            self.assertIn("3 rows of points that no longer belong", warned[0])
-            self.assertEqual((len(sweep.points), sweep.points.status.iloc[-1]), (22, "pending"))
-        os.remove(os.path.join(self.path, "sweep.json"))
+        with open(os.path.join(self.path, "points.txt"), "w", encoding="utf-8") as file:
+            file.write("\n".join(points[3:] + ["new"]) + "\n")
+        sweep, warned = self.load()
+        self.assertEqual((len(sweep.results), len(warned)), (21, 1))
+        self.assertIn("3 rows of points that no longer belong", warned[0])
+        self.assertEqual((len(sweep.points), sweep.points.status.iloc[-1]), (22, "pending"))
+        os.remove(os.path.join(self.path, "points.txt"))
         self.assertEqual((len(self.load()[0].results), self.load()[1]), (24, []))
 
     def test_values_of_swept_keys(self) -> None:

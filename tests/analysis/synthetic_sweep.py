@@ -80,5 +80,7 @@ def write_sweep(directory: str, labels: tuple[str, ...] = ("hardsync", "1-softsy
         writer.writerow(["point", "phase", "label", "seed", *swept, "status", "status_detail", *FIGURES])
         writer.writerows(rows)
     with open(os.path.join(directory, "sweep.json"), "w", encoding="utf-8") as file:
-        json.dump({"base": "base.json", "seeds": list(seeds), "points": points}, file)
+        json.dump({"base": "base.json", "seeds": list(seeds)}, file)
+    with open(os.path.join(directory, "points.txt"), "w", encoding="utf-8") as file:
+        file.writelines(f"{point}\n" for point in points)
     return directory

@@ -5,6 +5,7 @@ missing.
 """
 
 import os
+import re
 import sys
 
 from case import Case, main, shared_cases
@@ -70,7 +71,10 @@ class SharedPlatforms(Case):
     def test_a_link_that_goes_off_ends_the_run_with_its_books(self) -> None:
         # With the default placement the server's route to worker 1 takes link 9, which is off from 40 ms on.
         out = self.work / "off"
-        done = self.call("run", self.write(four_workers("small_platform_failures.xml")), "--out", out, "--events")
+        scenario = four_workers("small_platform_failures.xml", devices={"default": {"a": 0.001}, "slow": {"a": 3000}})
+        scenario["workers"] = {"groups": [{"count": 2}, {"count": 2, "device": "slow"}], "batch_size": 10}
+        scenario["protocol"] = {"name": "async"}
+        done = self.call("run", self.write(scenario), "--out", out, "--events")
         self.assertEqual(done.returncode, 3, done.stderr)
         self.assertRegex(done.stderr, 'rubato: the run ended as peer_lost: at .* s a transfer from worker . on host "')
         summary = self.summary(out)
@@ -79,6 +83,10 @@ class SharedPlatforms(Case):
         self.assertGreater(len(rows), 0)
         self.assertEqual(sum(summary["gradients"].values()), len(rows))
         self.assertIn("leftover", {row["outcome"] for row in rows})
+        # Nothing is charged beyond the failure.
+        failed_s = float(re.search(r"at ([0-9.]+) s", summary["status_detail"])[1])
+        for row in self.rows(out, "workers.csv"):
+            self.assertLessEqual(sum(float(row[key]) for key in row if key.endswith("_s")), failed_s * 1.001)
         replay = self.call("replay", out)
         self.assertEqual(replay.returncode, 0, replay.stderr)
 

@@ -31,6 +31,8 @@ MISTAKES = (
      "protocol: unknown key; it is a key of scenarios: it belongs into the base"),
     ('"base": "base.json",', '"base": "nowhere.json",', 2, "base: there is no file nowhere.json"),
     ('"base": "base.json",', '"comment": "x",', 1, '"base" is missing: expected a string'),
+    ('"label": "soft"', '"label": "so\\nft"', 6, "variants[1].label: expected a name in one line"),
+    ('"workers.count * workers.batch_size <= 100"', '"seed != 2"', 13, "where: \"seed != 2\""),
     ('"label": "soft"', '"label": "async"', 6, 'variants[1].label: label "async" stands there twice'),
     ('"label": "soft", ', "", 6, 'variants[1]: "label" is missing: expected a string'),
     ('"label": "soft", "set"', '"label": "soft", "sets"', 6, 'variants[1].sets: unknown key; did you mean "set"?'),

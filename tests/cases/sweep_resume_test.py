@@ -58,6 +58,10 @@ class SweepResume(SweepCase):
         counts = self.sweep(edited, status=1)
         self.assertEqual((counts["skipped"], counts["of_other_points"], counts["finished"]), (4, 1, 5))
         self.assertIn("1 rows of results.csv are of other points", self.said)
+        # Other readers of the table are told which rows count.
+        listed = (self.out / "points.txt").read_text().split()
+        self.assertEqual(len(listed), 6)
+        self.assertEqual({row["point"] for row in self.table()} - set(listed), {rows["0.05"]["point"]})
         self.assertIn("sweep.json: the sweep has changed", self.said)
         self.assertEqual({row[A] for row in self.each_once(7)}, {*rows, "0.06"})
         self.assertEqual([row[A] for row in self.table("aggregate.csv")], ["0.01", "0.02", "0.03", "5", "0.04", "0.06"])

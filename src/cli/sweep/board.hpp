@@ -87,6 +87,8 @@ public:
     void leave_hopeless(const Task& task) { hopeless_.push_back(task); }
     bool has_hopeless() const { return !hopeless_.empty(); }
     PointState state(const Task& task) const;
+    /// Points that belong to the sweep as far as is known: without those to be reported while their tuning is not done.
+    std::vector<std::uint64_t> identities() const;
 
 private:
     struct Seen {

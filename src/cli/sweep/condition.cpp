@@ -117,6 +117,8 @@ bool Condition::holds(const Node& tree) {
 
 void Condition::check_keys() const {
     for (const Variable& variable : impl_->variables) {
+        if (variable.path == "seed")
+            impl_->fail("it keeps settings with all their seeds; to leave a seed out, take it from \"seeds\"");
         if (variable.seen || schema_at(variable.path)) continue;
         std::vector<std::string> known;
         for (const SchemaKey& key : schema_keys()) known.push_back(key.path);

@@ -98,6 +98,9 @@ private:
             const Node& item = node.items[i];
             const std::string path = "variants[" + std::to_string(i) + "]";
             Variant variant{item.at("label").text, {}};
+            if (std::any_of(variant.label.begin(), variant.label.end(), [](unsigned char c) { return c < 32; }))
+                throw InputError(item.at("label").where, path + ".label",
+                                 "expected a name in one line, without line breaks and tabs");
             if (!labels.insert(variant.label).second)
                 throw InputError(item.at("label").where, path + ".label",
                                  "label \"" + variant.label + "\" stands there twice");

@@ -25,7 +25,8 @@ int open_or_throw(const std::string& path) {
     return descriptor;
 }
 
-/// Zero, or the error number.
+}  // namespace
+
 int write_all(int descriptor, std::string_view text) {
     while (!text.empty()) {
         const ssize_t written = ::write(descriptor, text.data(), text.size());
@@ -34,8 +35,6 @@ int write_all(int descriptor, std::string_view text) {
     }
     return 0;
 }
-
-}  // namespace
 
 LineFile::LineFile(std::string path, std::string_view header)
     : path_(std::move(path)), descriptor_(open_or_throw(path_)), buffer_(new char[capacity]) {

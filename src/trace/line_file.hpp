@@ -51,6 +51,9 @@ private:
 /// Creates the directory and its parents. Throws OutputError.
 void make_directory(const std::string& path);
 
+/// Writes all of `text`, whatever interrupts. Returns zero, or the error number.
+int write_all(int descriptor, std::string_view text);
+
 /// Writes the file under another name and renames it: whoever looks sees nothing, the old text or the whole new one.
 /// Throws OutputError.
 void write_file_by_rename(const std::string& path, std::string_view text);

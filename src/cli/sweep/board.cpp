@@ -224,24 +224,28 @@ std::size_t Board::done() const {
     return count(PointState::finished) + count(PointState::diverged) + count(PointState::failed);
 }
 
-std::size_t Board::of_others() const {
+std::vector<std::uint64_t> Board::possible() const {
     const auto& sweep = *plan_.sweep;
-    std::size_t own = 0;
-    // With shards the points of the others are this sweep's as well.
-    if (shard_.count == 1) {
-        for (const auto& [identity, seen] : seen_) own += known_.contains(identity);
-        return seen_.size() - own;
-    }
+    std::vector<std::uint64_t> all;
     for (std::size_t i = 0; i < plan_.settings.size(); ++i) {
         const PlannedSetting& planned = plan_.settings[i];
         for (std::uint32_t c = 0; c < planned.count; ++c) {
             const PlannedChoice& choice = plan_.choices[planned.first + c];
-            for (const std::int64_t seed : sweep.seeds)
-                own += seen_.contains(task_of(i, choice, Phase::report, seed).identity);
+            for (const std::int64_t seed : sweep.seeds) all.push_back(task_of(i, choice, Phase::report, seed).identity);
             if (!sweep.tuning) continue;
             for (const std::int64_t seed : sweep.tuning->seeds)
-                own += seen_.contains(task_of(i, choice, Phase::tune, seed).identity);
+                all.push_back(task_of(i, choice, Phase::tune, seed).identity);
         }
+    }
+    return all;
+}
+
+std::size_t Board::of_others() const {
+    std::size_t own = 0;
+    if (shard_.count == 1) {
+        for (const auto& [identity, seen] : seen_) own += known_.contains(identity);
+    } else {  // the points of the other shards are this sweep's as well
+        for (const std::uint64_t identity : possible()) own += seen_.contains(identity);
     }
     return seen_.size() - own;
 }

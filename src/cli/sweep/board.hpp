@@ -89,6 +89,8 @@ public:
     PointState state(const Task& task) const;
     /// Points that belong to the sweep as far as is known: without those to be reported while their tuning is not done.
     std::vector<std::uint64_t> identities() const;
+    /// Points that may belong to the sweep, all shards and whatever tuning picks.
+    std::vector<std::uint64_t> possible() const;
 
 private:
     struct Seen {

@@ -20,16 +20,6 @@
 namespace rubato::cli {
 namespace {
 
-/// Zero, or the error number.
-int write_all(int descriptor, std::string_view text) {
-    while (!text.empty()) {
-        const ssize_t written = ::write(descriptor, text.data(), text.size());
-        if (written < 0 && errno != EINTR) return errno;
-        if (written > 0) text.remove_prefix(static_cast<std::size_t>(written));
-    }
-    return 0;
-}
-
 std::string joined(const std::vector<std::string>& cells) {
     std::string line;
     for (std::size_t i = 0; i < cells.size(); ++i) line += (i ? "," : "") + csv_cell(cells[i]);
@@ -165,7 +155,8 @@ bool Results::open_for_writing(Claims& claims, const SweptCells& swept) {
     ::close(made);
     open_for_reading();
     if (header_.empty()) {
-        const int error = ::ftruncate(descriptor_, 0) != 0 ? errno : write_all(descriptor_, joined(columns_) + "\n");
+        const int error =
+            ::ftruncate(descriptor_, 0) != 0 ? errno : trace::write_all(descriptor_, joined(columns_) + "\n");
         if (error != 0) fail(error);
         read_header();
         return false;
@@ -184,7 +175,7 @@ bool Results::open_for_writing(Claims& claims, const SweptCells& swept) {
 void Results::end_last_line() {
     const std::string text = read_from(descriptor_, read_);
     if (text.empty() || text.back() == '\n') return;
-    if (const int error = write_all(descriptor_, "\n"); error != 0) fail(error);
+    if (const int error = trace::write_all(descriptor_, "\n"); error != 0) fail(error);
 }
 
 /// Columns of this sweep first, what only older rows have behind them; `version` stays last.
@@ -268,7 +259,7 @@ void Results::append(Claims& claims, const std::string& lines, const Take& take)
     if (::fstat(descriptor_, &now) != 0) fail(errno);
     const bool cut = now.st_size > read_;
     const std::string text = (cut ? "\n" : "") + in_order_of_the_file(lines);
-    if (const int error = write_all(descriptor_, text); error != 0) {
+    if (const int error = trace::write_all(descriptor_, text); error != 0) {
         static_cast<void>(::ftruncate(descriptor_, now.st_size));
         fail(error);
     }

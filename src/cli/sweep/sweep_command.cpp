@@ -115,9 +115,9 @@ struct Picture {
 };
 
 /// For readers of results.csv, where rows of other points may stand too.
-void write_points(const Picture& picture, const std::string& directory) {
+void write_points(const std::vector<std::uint64_t>& identities, const std::string& directory) {
     std::string text;
-    for (const std::uint64_t identity : picture.board.identities()) text += identity_text(identity) + '\n';
+    for (const std::uint64_t identity : identities) text += identity_text(identity) + '\n';
     trace::write_file_by_rename(directory + "/points.txt", text);
 }
 
@@ -125,7 +125,7 @@ void write_aggregate(const Plan& plan, Resolver& resolver, const Picture& pictur
                      Claims& claims) {
     const std::string text = aggregate_text(*plan.sweep, summarize(picture.board, resolver, picture.table));
     const Claims::Writing lock(claims);
-    write_points(picture, directory);
+    write_points(picture.board.identities(), directory);
     trace::write_file_by_rename(directory + "/aggregate.csv", text);
 }
 
@@ -198,13 +198,12 @@ int run_sweep(const Plan& plan, Resolver& resolver, const std::string& directory
     Claims claims(directory);
     Results results(directory, result_columns(*plan.sweep));
     open_table(results, claims, plan, resolver, directory);
+    Board board(plan, resolver, parse_shard(options.shard));
     {
         // Before the first row: a kill must not leave the list of an earlier version of the sweep.
-        const Picture picture(plan, resolver, directory);
         const Claims::Writing lock(claims);
-        write_points(picture, directory);
+        write_points(board.possible(), directory);
     }
-    Board board(plan, resolver, parse_shard(options.shard));
     results.read_new([&](const ResultRow& row) { board.take_earlier(results, row); });
     board.begin();
     if (board.skipped() > 0) note(fmt::format("{} points are done already", board.skipped()));

@@ -73,6 +73,7 @@ void become_child(pid_t parent) {
     if (::getppid() != parent) ::_exit(1);
     std::signal(SIGINT, SIG_IGN);
     std::signal(SIGTERM, SIG_IGN);
+    std::signal(SIGHUP, SIG_IGN);
 }
 
 class Loop {

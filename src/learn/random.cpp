@@ -120,14 +120,37 @@ T log_of(const T& x) {
     return exponent * ln2_high + (2 * s + (2 * s * sum + exponent * ln2_low));
 }
 
+/// 1 / n!, for the series of exp, cos and sin.
+constexpr auto inverse_factorials = [] {
+    std::array<double, 18> values{};
+    double factorial = 1;  // exact up to 18!
+    for (std::size_t n = 0; n < values.size(); ++n) {
+        values[n] = 1 / factorial;
+        factorial *= static_cast<double>(n + 1);
+    }
+    return values;
+}();
+
+/// Sum over n = first, first + 2, ... up to `last` of sign^(n / 2) x^(n - first) / n!; x2 = x * x.
+template <int first, int last, int sign, class T>
+T every_second_term(const T& x2) {
+    T sum = x2 - x2;
+    for (int n = last; n >= first; n -= 2) {
+        const double term = inverse_factorials[static_cast<std::size_t>(n)];
+        sum = sum * x2 + (sign < 0 && n / 2 % 2 == 1 ? -term : term);
+    }
+    return sum;
+}
+
 template <class T>
 T exp_of(const T& x) {
     const double ln2_high = 0x1.62e42fefa38p-1, ln2_low = 0x1.ef35793c7673p-45;
     const T k = floor_of(x * 1.4426950408889634 + 0.5);
-    const T r = (x - k * ln2_high) - k * ln2_low;
-    T sum = r - r + 1;  // Horner over r^n / n!, |r| <= 0.35
-    for (int n = 14; n >= 1; n--) sum = 1 + sum * r / static_cast<double>(n);
-    return scale(sum, k);
+    const T r = (x - k * ln2_high) - k * ln2_low;  // |r| <= 0.35
+    const T r2 = r * r;
+    // Even and odd terms by themselves, so that neither chain waits for the other.
+    const T even = every_second_term<2, 14, 1>(r2), odd = every_second_term<1, 13, 1>(r2);
+    return scale(1 + (r * odd + r2 * even), k);
 }
 
 template <class T>
@@ -136,12 +159,8 @@ void cos_sin_of(const T& turns, T& cosine, T& sine) {
     const T quarter = floor_of(turns * 4 + 0.5);
     const T angle = (turns - quarter * 0.25) * 6.283185307179586;
     const T a2 = angle * angle;
-    T c = a2 - a2 + 1, s = c;
-    for (int n = 16; n >= 2; n -= 2) {
-        c = 1 - c * a2 / static_cast<double>(n * (n - 1));
-        s = 1 - s * a2 / static_cast<double>(n * (n + 1));
-    }
-    s *= angle;
+    const T c = every_second_term<0, 16, -1>(a2);
+    const T s = angle * every_second_term<1, 17, -1>(a2);
     const auto odd = (quarter == 1) | (quarter == 3);
     const T across = odd ? s : c;
     const T along = odd ? c : s;

@@ -54,10 +54,11 @@ public:
     }
     void schedule(DueId id, Time at, RoleId to, RoleId from, int channel) {
         (*this)[id].to = to;
+        const Key key{at, order_of(to, from, channel), next_++, id};
         if (at == present_)
-            gather({at, order_of(to, from, channel), next_++, id}, now_);
+            now_.push_back(key);
         else
-            insert({at, order_of(to, from, channel), next_++, id});
+            insert(key);
     }
     DueId push(Time at, RoleId to, RoleId from, int channel) {
         const DueId id = create();
@@ -65,6 +66,9 @@ public:
         return id;
     }
     Due& operator[](DueId id) {
+        return blocks_[static_cast<std::size_t>(id) / block][static_cast<std::size_t>(id) % block];
+    }
+    const Due& operator[](DueId id) const {
         return blocks_[static_cast<std::size_t>(id) / block][static_cast<std::size_t>(id) % block];
     }
     void cancel(DueId id) {
@@ -82,18 +86,28 @@ public:
         if (heap_.empty()) return now_.empty() ? -1 : present_;
         return now_.empty() ? heap_.front().at : std::min(present_, heap_.front().at);
     }
-    /// Takes out all that is due at `at`, in order; each Due is to be freed once it and its notice are dealt with.
-    void take(Time at, std::vector<Item>& items) {
-        items.clear();
-        if (!now_.empty() && at == present_) items.swap(now_);
-        while (!heap_.empty() && heap_.front().at == at) gather(pop(), items);
-        set_present(at);
-        if (items.size() == 2) {
-            if (items[1] < items[0]) std::swap(items[0], items[1]);
-        } else if (items.size() > 2) {
-            std::sort(items.begin(), items.end());
+    /// Takes out all that is due at `at`, the time of the earliest; each Due is to be freed once it and its notice are
+    /// dealt with. Returns the only one, or -1 where `items` has several, in order.
+    DueId take(Time at, std::vector<Item>& items) {
+        if (at != present_) {
+            for (const Key& later : now_) insert(later);
+            now_.clear();
+            present_ = at;
         }
+        if (now_.empty()) {
+            const Key first = pop();
+            if (heap_.empty() || heap_.front().at != at) return first.id;
+            now_.push_back(first);
+        }
+        while (!heap_.empty() && heap_.front().at == at) now_.push_back(pop());
+        const DueId first = now_.front().id;
+        const bool only = now_.size() == 1;
+        if (!only) gather(items);
+        now_.clear();
+        return only ? first : -1;
     }
+    /// Whether the delivery of a Due that has a notice comes before it.
+    static bool delivery_first(const Due& due) { return due.to <= due.sender; }
     /// Calls `f(role)` for those whose events are likely next, and fetches the events.
     template <class F>
     void look_ahead(F&& f) const {
@@ -105,7 +119,7 @@ public:
     }
     /// Fetches a Due into the cache.
     void fetch(DueId id) const {
-        const Due* due = &blocks_[static_cast<std::size_t>(id) / block][static_cast<std::size_t>(id) % block];
+        const Due* due = &(*this)[id];
         for (std::size_t line = 0; line < sizeof(Due); line += 64)
             __builtin_prefetch(reinterpret_cast<const char*>(due) + line, 1);
     }
@@ -134,10 +148,15 @@ private:
         return (static_cast<std::uint64_t>(to) << 32) | (static_cast<std::uint64_t>(from) << 2) |
                static_cast<std::uint64_t>(channel);
     }
-    void gather(const Key& key, std::vector<Item>& items) {
-        items.push_back({key.order, key.sequence, key.id, false});
-        if (const RoleId sender = (*this)[key.id].sender; sender >= 0)
-            items.push_back({order_of(sender, sender, own), key.sequence, key.id, true});
+    /// All of the present and their notices, in order.
+    void gather(std::vector<Item>& items) const {
+        items.clear();
+        for (const Key& key : now_) {
+            items.push_back({key.order, key.sequence, key.id, false});
+            if (const RoleId sender = (*this)[key.id].sender; sender >= 0)
+                items.push_back({order_of(sender, sender, own), key.sequence, key.id, true});
+        }
+        std::sort(items.begin(), items.end());
     }
     void grow() {
         const auto first = blocks_.size() * block;
@@ -180,7 +199,7 @@ private:
     }
 
     std::vector<Key> heap_;
-    std::vector<Item> now_;  ///< due at present_
+    std::vector<Key> now_;  ///< due at present_
     Time present_ = -1;
     std::vector<std::unique_ptr<Due[]>> blocks_;
     std::vector<DueId> free_;

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <utility>
 
 namespace rubato::sim {
 
@@ -34,8 +35,12 @@ public:
 
     const std::vector<HostInfo>& hosts() const override { return platform_.hosts(); }
     Time now() const override { return now_; }
-    void at(Time when) override {
-        if (!stopped_) alarm_ = std::max(static_cast<double>(when), moving_.clock);
+    bool at(Time when) override {
+        if (stopped_) return false;
+        alarm_ = std::max(static_cast<double>(when), moving_.clock);
+        if (next_begin() <= alarm_ || next_end() < alarm_) return false;
+        go_to(std::exchange(alarm_, never));
+        return true;
     }
     void transfer(HostId from, HostId to, double bytes, std::int64_t token) override;
     Time control_delay(HostId from, HostId to, double bytes) override;
@@ -55,7 +60,12 @@ private:
         if (from < 0 || to < 0 || from >= hosts_ || to >= hosts_) refuse(from, to);
     }
     [[noreturn]] void refuse(HostId from, HostId to) const;
-    void go_to(double date);
+    double next_begin() const { return begins_.empty() ? never : begins_.top().key; }
+    double next_end() const { return moving_.ends.empty() ? never : moving_.ends.top().key; }
+    void go_to(double date) {
+        now_ = to_time(date);
+        moving_.clock = date;
+    }
     void activate(NetworkSink& sink);
     void end_next(NetworkSink& sink);
     void report(NetworkSink& sink, std::int32_t flow);
@@ -105,16 +115,10 @@ Time FlowNetwork::control_delay(HostId from, HostId to, double bytes) {
     return to_time(delay);
 }
 
-void FlowNetwork::go_to(double date) {
-    now_ = to_time(date);
-    moving_.clock = date;
-}
-
 void FlowNetwork::run(NetworkSink& sink) {
     try {
         while (!stopped_) {
-            const double begin = begins_.empty() ? never : begins_.top().key;
-            const double end = moving_.ends.empty() ? never : moving_.ends.top().key;
+            const double begin = next_begin(), end = next_end();
             if (begin <= end && begin <= alarm_) {
                 if (begin == never) return;
                 activate(sink);

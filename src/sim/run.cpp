@@ -19,6 +19,7 @@ Run::Run(const RunInput& input, Network& network, const Placement& placement)
           network, placement.host_of_role, input.scenario->cluster.network.concurrent_transfers,
           [](void* self, const Flow& flow) { static_cast<Run*>(self)->on_start(flow); }, this),
       buffers_(input.task ? input.task->parameters() : 0),
+      interrupted_(input.interrupted),
       timeline_(input.recorder != nullptr && input.recorder->wants_timeline()) {
     if (input.task) {
         pool_ = std::make_unique<learn::Pool>(*input.task, scenario_.pool_threads, [this](learn::GradientJob& job) {
@@ -33,7 +34,7 @@ Run::Run(const RunInput& input, Network& network, const Placement& placement)
 trace::DriverReport Run::go() {
     const auto begin = std::chrono::steady_clock::now();
     start_roles();
-    arm();
+    if (network_.at(alarm_ = 0)) on_alarm();
     network_.run(*this);
     if (error_) std::rethrow_exception(error_);
     if (finished_ < static_cast<int>(roles_.size()) && report_.status == Status::finished) {
@@ -57,61 +58,74 @@ void Run::start_roles() {
     buffers_.release(initial);
 }
 
-void Run::arm() {
-    // After a failure what is due already still happens, and nothing later.
-    const Time next = report_.status == Status::peer_lost ? network_.now() : queue_.next();
-    if (next < 0 || next == alarm_) return;
-    alarm_ = next;
-    network_.at(next);
+void Run::on_alarm() {
+    // The network's clock may be a double, too coarse for nanoseconds after some weeks: an alarm that rings has come.
+    const Time reached = std::max(network_.now(), std::exchange(alarm_, -1));
+    guarded([&] { go_on(reached); });
+}
+
+// Deals with what is due, one instant after the other, until something of the network's own may come first.
+void Run::go_on(Time reached) {
+    for (Time due = queue_.next(); due >= 0; due = queue_.next()) {
+        if (due > reached) {
+            // After a failure what is due already still happens, and nothing later.
+            if (due == alarm_ || report_.status == Status::peer_lost) break;
+            if (!network_.at(due)) {
+                alarm_ = due;
+                return;
+            }
+            alarm_ = -1;
+            reached = due;
+        }
+        now_ = std::max(now_, due);
+        deal_with(due);
+        if (finished_ == static_cast<int>(roles_.size())) return network_.stop();
+        if (interrupted_ != nullptr && *interrupted_ && !seats_[0].finished) {
+            interrupted_ = nullptr;  // told once
+            complete(0, now_, Interrupted{});
+        }
+    }
+    if (report_.status == Status::peer_lost && alarm_ < 0) network_.stop();
 }
 
 // All events of one nanosecond are gathered before any of them is stepped, so that their order is that of the ties and
 // not of whatever produced them. What they cause at once makes a further gathering of the same nanosecond.
-void Run::on_alarm() {
-    // The network's clock may be a double, too coarse for nanoseconds after some weeks: an alarm that rings has come.
-    const Time reached = std::max(network_.now(), std::exchange(alarm_, -1));
-    try {
-        for (Time due = queue_.next(); due >= 0 && due <= std::max(reached, network_.now()) && !error_;
-             due = queue_.next()) {
-            now_ = std::max(now_, due);
-            queue_.take(due, batch_);
-            if (roles_.size() >= look_ahead_from) queue_.look_ahead([this](RoleId role) { fetch(role); });
-            for (const auto& item : batch_)
-                if (!queue_[item.id].cancelled) process(item, now_);
-            for (const auto& item : batch_)
-                if (!item.taken) queue_.free(item.id);
-            if (finished_ == static_cast<int>(roles_.size())) return network_.stop();
-            if (!interrupting_ && !seats_[0].finished && input_.interrupted != nullptr && *input_.interrupted) {
-                interrupting_ = true;
-                complete(0, now_, Interrupted{});
-            }
-        }
-        if (report_.status == Status::peer_lost) return network_.stop();
-        arm();
-    } catch (...) {
-        // Nothing may be thrown through the network's own frames.
-        error_ = std::current_exception();
-        network_.stop();
+void Run::deal_with(Time due) {
+    const DueId only = queue_.take(due, batch_);
+    if (roles_.size() >= look_ahead_from) queue_.look_ahead([this](RoleId role) { fetch(role); });
+    if (only < 0) {
+        for (const auto& item : batch_)
+            if (!queue_[item.id].cancelled) item.taken ? notify(queue_[item.id]) : process(item.id);
+        for (const auto& item : batch_)
+            if (!item.taken) queue_.free(item.id);
+        return;
     }
+    if (Due& event = queue_[only]; event.sender < 0) {
+        if (!event.cancelled) process(only);
+    } else if (EventQueue::delivery_first(event)) {
+        process(only);
+        notify(event);
+    } else {
+        notify(event);
+        process(only);
+    }
+    queue_.free(only);
 }
 
 void Run::on_transfer(std::int64_t token, bool ok) {
-    try {
+    guarded([&] {
         const auto id = static_cast<FlowId>(token);
-        if (!ok) {
-            report_.status = Status::peer_lost;
-            report_.detail = failure(id);
-            now_ = std::max(now_, network_.now());
-            return arm();
-        }
         const Time now = std::max(now_, network_.now());
-        queue_.set_present(now);
-        deliver(id, now);
-        arm();
-    } catch (...) {
-        error_ = std::current_exception();
-        network_.stop();
-    }
+        if (ok) {
+            queue_.set_present(now);
+            deliver(id, now);
+            return go_on(-1);
+        }
+        report_.status = Status::peer_lost;
+        report_.detail = failure(id);
+        alarm_ = now_ = now;
+        if (network_.at(now_)) on_alarm();
+    });
 }
 
 void Run::deliver_local(Time now) {
@@ -145,33 +159,31 @@ void Run::deliver(FlowId id, Time now) {
     if (transport_.has_local()) deliver_local(now);
 }
 
-void Run::process(const EventQueue::Item& item, Time now) {
-    const DueId id = item.id;
-    if (item.taken) return hand(queue_[id].sender, now, queue_[id].taken);
-    const RoleId role = queue_[id].to;
-    if (const FlowId flow = queue_[id].flow; flow >= 0) {
-        if (transport_.submit(flow, now)) deliver_local(now);
+void Run::process(DueId id) {
+    Due& due = queue_[id];  // stays where it is, whatever the step adds to the queue
+    if (due.flow >= 0) {
+        if (transport_.submit(due.flow, now_)) deliver_local(now_);
         return;
     }
-    auto& seat = seats_[static_cast<std::size_t>(role)];
-    Event& event = queue_[id].event;  // stays where it is, whatever the step adds to the queue
-    if (auto* ready = std::get_if<GradientReady>(&event)) {
-        if (const auto job = queue_[id].job; job >= 0) {
-            pool_->wait(*jobs_[static_cast<std::size_t>(job)]);
-            ready->loss = jobs_[static_cast<std::size_t>(job)]->loss;
-            free_jobs_.push_back(job);
+    auto& seat = seats_[static_cast<std::size_t>(due.to)];
+    if (auto* ready = std::get_if<GradientReady>(&due.event)) {
+        if (due.job >= 0) {
+            auto& job = *jobs_[static_cast<std::size_t>(due.job)];
+            pool_->wait(job);
+            ready->loss = job.loss;
+            free_jobs_.push_back(due.job);
         }
-        span(role, "compute", ready->begin_ns, ready->end_ns);
+        span(due.to, "compute", ready->begin_ns, ready->end_ns);
         seat.compute = -1;
-        release(seat.compute_weights, now);
-    } else if (std::holds_alternative<TimerFired>(event)) {
+        release(seat.compute_weights, now_);
+    } else if (std::holds_alternative<TimerFired>(due.event)) {
         std::erase(seat.timers, id);
-    } else if (const auto* start = std::get_if<Start>(&event)) {
+    } else if (const auto* start = std::get_if<Start>(&due.event)) {
         seat.weights = start->weights;
-    } else if (const auto* applied = std::get_if<Applied>(&event)) {
+    } else if (const auto* applied = std::get_if<Applied>(&due.event)) {
         seat.weights = applied->weights;
     }
-    hand(role, now, event);
+    hand(due.to, now_, due.event);
 }
 
 void Run::hand(RoleId role, Time now, const Event& event) {
@@ -181,13 +193,13 @@ void Run::hand(RoleId role, Time now, const Event& event) {
     step(roles_[static_cast<std::size_t>(role)], now, event, actions_);
     if (input_.recorder != nullptr) input_.recorder->step(now, role, event, actions_);
     if (input_.observer) input_.observer(now, role, event, actions_);
-    execute(role, now);
+    if (!actions_.list.empty()) execute(role, now);
     if ((++steps_ & 0x3ff) == 0 && input_.tick) input_.tick();
 }
 
 void Run::execute(RoleId role, Time now) {
     // The final weights are hashed before their owner lets go of them.
-    if (role == 0 && input_.task && !actions_.list.empty() && std::holds_alternative<Finish>(actions_.list.back()) &&
+    if (role == 0 && input_.task && std::holds_alternative<Finish>(actions_.list.back()) &&
         report_.status == Status::finished)
         report_.weights_hash = learn::weights_hash(buffers_.data(seats_[0].weights));
     for (const auto& action : actions_.list)

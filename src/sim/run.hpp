@@ -11,6 +11,7 @@
 #include "sim/placement.hpp"
 #include "sim/transport.hpp"
 
+#include <atomic>
 #include <memory>
 #include <optional>
 
@@ -61,13 +62,26 @@ private:
         queue_.fetch(flow.due);
         fetch(std::max(flow.from, flow.to));
     }
-    void process(const EventQueue::Item& item, Time now);
+    void go_on(Time reached);
+    void deal_with(Time due);
+    void process(DueId id);
+    /// Tells the sender of a message that it is taken.
+    void notify(const Due& due) { hand(due.sender, now_, due.taken); }
+    /// Nothing may be thrown through the network's own frames.
+    template <class F>
+    void guarded(F&& call) {
+        try {
+            call();
+        } catch (...) {
+            error_ = std::current_exception();
+            network_.stop();
+        }
+    }
     void deliver(FlowId id, Time now);
     void deliver_local(Time now);
     std::string failure(FlowId id);
     void hand(RoleId role, Time now, const Event& event);
     void execute(RoleId role, Time now);
-    void arm();
 
     // run_actions.cpp: one member an action
     void act(RoleId role, Time now, const Send& action);
@@ -115,8 +129,8 @@ private:
     Time alarm_ = -1;
     int finished_ = 0;
     std::uint64_t steps_ = 0;
+    const std::atomic<bool>* interrupted_;  ///< a signal has come; null once the server has been told
     bool timeline_ = false;
-    bool interrupting_ = false;  ///< the server has been told of a signal
     std::exception_ptr error_;
 };
 

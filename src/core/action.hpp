@@ -3,6 +3,7 @@
 
 #include "core/rows.hpp"
 
+#include <utility>
 #include <vector>
 
 namespace rubato {
@@ -15,6 +16,9 @@ struct Send {
     Channel channel = Channel::control;
     Message message;
     Slice payload;
+    Send() {}  // not the compiler's, which would fill all of it with zeros first
+    Send(ActionId the_id, RoleId the_to, Channel the_channel, const Message& the_message, const Slice& the_payload)
+        : id(the_id), to(the_to), channel(the_channel), message(the_message), payload(the_payload) {}
     bool operator==(const Send&) const = default;
     template <class Self, class F>
     static void each(Self& self, F&& field) {
@@ -193,6 +197,21 @@ struct Actions {
     std::vector<EvalRow> evals;
     std::vector<WorkerRow> workers;
 
+    /// Appends an action made from its fields, in place: processors stall where a copy follows the fields at once.
+    template <class A, class... Fields>
+    A& add(Fields&&... fields) {
+        return std::get<A>(list.emplace_back(std::in_place_type<A>, std::forward<Fields>(fields)...));
+    }
+    /// Appends the Send of an M made from its fields.
+    template <class M, class... Fields>
+    void send(ActionId id, RoleId to, Channel channel, const Slice& payload, Fields&&... fields) {
+        Send& it = add<Send>();
+        it.id = id;
+        it.to = to;
+        it.channel = channel;
+        it.message.emplace<M>(std::forward<Fields>(fields)...);
+        it.payload = payload;
+    }
     void clear() {
         list.clear();
         steps.clear();

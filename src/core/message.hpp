@@ -108,6 +108,7 @@ struct Bye {
     }
 };
 
-using Message = std::variant<Push, Inquiry, Proceed, Weights, Stop, Bye>;
+/// A small one first: that is what an empty message is made of.
+using Message = std::variant<Inquiry, Push, Proceed, Weights, Stop, Bye>;
 
 }  // namespace rubato

@@ -19,7 +19,7 @@ void Server::on(Time now, const Start& event, Actions& actions) {
     weights_ = event.weights;
     if (config_.stop_ns) {
         timer_ = next_id();
-        actions.list.emplace_back(SetTimer{timer_, *config_.stop_ns});
+        actions.add<SetTimer>(timer_, *config_.stop_ns);
     }
     if (config_.evaluate_every_epochs) {
         next_evaluation_ = *config_.evaluate_every_epochs;
@@ -66,7 +66,7 @@ void Server::drain(Time now, Actions& actions) {
 void Server::handle(Time now, RoleId from, Time, const Slice& payload, const Push& push, Actions& actions) {
     if (!stopping_) return accept(now, from, push, payload.buffer, actions);
     leave_over(unapplied_row(from - 1, push, Outcome::leftover), actions);
-    actions.list.emplace_back(Release{payload.buffer});
+    actions.add<Release>(payload.buffer);
 }
 
 void Server::handle(Time now, RoleId from, Time arrived_ns, const Slice&, const Inquiry& inquiry, Actions& actions) {
@@ -84,11 +84,10 @@ void Server::reply(RoleId to, const std::optional<Batch>& batch, bool with_weigh
     ++sends_under_way_;
     const Batch dealt = batch.value_or(Batch{});
     if (with_weights)
-        actions.list.emplace_back(Send{next_id(), to, Channel::weights, Weights{version_, dealt, held_ns, queued_ns},
-                                       Slice{weights_, 0, config_.parameters}});
+        actions.send<Weights>(next_id(), to, Channel::weights, {weights_, 0, config_.parameters}, version_, dealt,
+                              held_ns, queued_ns);
     else
-        actions.list.emplace_back(
-            Send{next_id(), to, Channel::control, Proceed{version_, dealt, held_ns, queued_ns}, {}});
+        actions.send<Proceed>(next_id(), to, Channel::control, {}, version_, dealt, held_ns, queued_ns);
 }
 
 // Barrier policies: deals a round and tells every worker. A worker that gets no batch still gets the weights.

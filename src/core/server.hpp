@@ -55,6 +55,8 @@ private:
         GradientRow row;
         BufferId gradient = no_buffer;  ///< no_buffer once it is folded
         double factor = 1;              ///< of the staleness rule
+        Contribution(WorkerId worker, const Push& push, BufferId the_gradient)
+            : row(unapplied_row(worker, push, Outcome::applied)), gradient(the_gradient) {}
         bool operator==(const Contribution&) const = default;
     };
     /// What the server knows of a worker.

@@ -32,11 +32,9 @@ double Server::scheduled_rate() const {
 }
 
 void Server::accept(Time now, RoleId from, const Push& push, BufferId gradient, Actions& actions) {
-    auto& contribution = round_.emplace_back();
-    contribution.row = unapplied_row(from - 1, push, Outcome::applied);
+    auto& contribution = round_.emplace_back(from - 1, push, gradient);
     contribution.row.seq = accepted_;
     contribution.row.apply_version = version_;
-    contribution.gradient = gradient;
     if (config_.rule.weighs_gradients()) {
         RuleInfo info = rule_info();
         info.staleness = static_cast<double>(version_ - push.read_version);
@@ -68,7 +66,7 @@ void Server::fold(Contribution& contribution, Actions& actions) {
         static_cast<double>(contribution.row.samples) / static_cast<double>(round_.front().row.samples);
     busy_ = true;
     busy_id_ = next_id();
-    actions.list.emplace_back(Fold{busy_id_, accumulator_, contribution.gradient, contribution.factor * weight});
+    actions.add<Fold>(busy_id_, accumulator_, contribution.gradient, contribution.factor * weight);
     accumulator_ = no_buffer;
 }
 
@@ -81,7 +79,7 @@ void Server::on(Time now, const Folded& event, Actions& actions) {
     busy_ = false;
     accumulator_ = event.accumulator;
     auto& contribution = round_.back();
-    actions.list.emplace_back(Release{contribution.gradient});
+    actions.add<Release>(contribution.gradient);
     contribution.gradient = no_buffer;
     drain(now, actions);
 }
@@ -112,7 +110,7 @@ void Server::fire(Time now, Actions& actions) {
     const auto parts = static_cast<std::int32_t>(actions.parts.size()) - first_part;
     actions.steps.push_back({first_part, parts, rate_ * update_factor_});
     busy_id_ = next_id();
-    actions.list.emplace_back(Update{busy_id_, weights_, version_, first_step, 1});
+    actions.add<Update>(busy_id_, weights_, version_, first_step, 1);
     weights_ = no_buffer;
     busy_ = true;
     fired_ns_ = now;
@@ -122,10 +120,10 @@ void Server::on(Time now, const Applied& event, Actions& actions) {
     expect(event.id);
     busy_ = false;
     weights_ = event.weights;
-    if (accumulator_ != no_buffer) actions.list.emplace_back(Release{accumulator_});
+    if (accumulator_ != no_buffer) actions.add<Release>(accumulator_);
     accumulator_ = no_buffer;
     for (const auto& it : applying_)
-        if (it.gradient != no_buffer) actions.list.emplace_back(Release{it.gradient});
+        if (it.gradient != no_buffer) actions.add<Release>(it.gradient);
     emit_rows(now, actions);
     applying_.clear();
     ++version_;

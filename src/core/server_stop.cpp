@@ -17,7 +17,7 @@ void Server::evaluate(Time now, Actions& actions) {
     evaluated_ = version_;
     const auto id = next_id();
     evaluations_.emplace_back(id, row);
-    actions.list.emplace_back(Evaluate{id, weights_, version_});
+    actions.add<Evaluate>(id, weights_, version_);
 }
 
 void Server::on(Time now, const Evaluated& event, Actions& actions) {
@@ -74,7 +74,7 @@ void Server::begin_stop(Time, Status status, Actions& actions) {
     status_ = status;
     for (RoleId role = 1; role <= config_.lambda; ++role) {
         ++sends_under_way_;
-        actions.list.emplace_back(Send{next_id(), role, Channel::control, Stop{peer(role).replies}, {}});
+        actions.send<Stop>(next_id(), role, Channel::control, {}, peer(role).replies);
     }
 }
 
@@ -100,10 +100,10 @@ void Server::try_finish(Time now, Actions& actions) {
     if (!round_.empty()) {  // taken in, but never enough for an update
         for (const auto& it : round_) {
             leave_over(it.row, actions);
-            if (it.gradient != no_buffer) actions.list.emplace_back(Release{it.gradient});
+            if (it.gradient != no_buffer) actions.add<Release>(it.gradient);
         }
         round_.clear();
-        if (accumulator_ != no_buffer) actions.list.emplace_back(Release{accumulator_});
+        if (accumulator_ != no_buffer) actions.add<Release>(accumulator_);
         accumulator_ = no_buffer;
     }
     if (config_.learns && config_.evaluate_at_end && evaluated_ != version_) evaluate(now, actions);
@@ -112,7 +112,7 @@ void Server::try_finish(Time now, Actions& actions) {
         if (it.pushes < it.pushes_expected) return;
     finished_ = true;
     finish_.status = diverged_ ? Status::diverged : status_;
-    actions.list.emplace_back(Release{weights_});
+    actions.add<Release>(weights_);
     weights_ = no_buffer;
     actions.list.emplace_back(finish_);
 }

@@ -16,7 +16,7 @@ void Worker::on(Time now, const Start& event, Actions&) {
 
 void Worker::on(Time now, const Delivered& event, Actions& actions) {
     if (const auto* weights = std::get_if<Weights>(&event.message)) {
-        actions.list.emplace_back(Release{weights_});
+        actions.add<Release>(weights_);
         weights_ = event.payload.buffer;
         version_ = weights->version;
         ++books_.pulls;
@@ -47,7 +47,7 @@ void Worker::on_reply(Time now, const Delivered& event, Version version, const B
     record_.pull_ns = asked_ns;
     record_.begin_ns = now;
     compute_ = next_id();
-    actions.list.emplace_back(Compute{compute_, weights_, batch, record_.worker_seq});
+    actions.add<Compute>(compute_, weights_, batch, record_.worker_seq);
 }
 
 // Splits the wait that ends now: held back by the policy, behind other work of the server, moving; the rest is the way
@@ -68,7 +68,7 @@ void Worker::on(Time now, const GradientReady& event, Actions& actions) {
     record_.end_ns = event.end_ns;
     record_.loss = event.loss;
     if (stopping_) {
-        actions.list.emplace_back(Release{event.gradient});
+        actions.add<Release>(event.gradient);
         cancelled_ = true;
         phase_ = Phase::waiting;
         return try_leave(now, actions);
@@ -82,8 +82,7 @@ void Worker::on(Time now, const GradientReady& event, Actions& actions) {
     push_ = next_id();
     ++pushes_;
     ++sends_under_way_;
-    actions.list.emplace_back(
-        Send{push_, config_.server, Channel::gradient, record_, Slice{gradient_, 0, config_.parameters}});
+    actions.send<Push>(push_, config_.server, Channel::gradient, {gradient_, 0, config_.parameters}, record_);
 }
 
 void Worker::on(Time now, const Cancelled& event, Actions& actions) {
@@ -103,15 +102,15 @@ void Worker::on(Time now, const Taken& event, Actions& actions) {
             since_ns_ = now;
         }
         push_ = 0;
-        actions.list.emplace_back(Release{gradient_});
+        actions.add<Release>(gradient_);
         gradient_ = no_buffer;
         phase_ = Phase::waiting;
         if (!stopping_) return wait(now, actions);
     } else if (event.id == bye_) {
         phase_ = Phase::finished;
         actions.workers.push_back(books_);
-        actions.list.emplace_back(Release{weights_});
-        actions.list.emplace_back(Finish{});
+        actions.add<Release>(weights_);
+        actions.add<Finish>();
         return;
     }
     if (stopping_) try_leave(now, actions);
@@ -121,7 +120,7 @@ void Worker::wait(Time, Actions& actions) {
     if (!config_.inquire) return;
     ++books_.inquiries;
     ++sends_under_way_;
-    actions.list.emplace_back(Send{next_id(), config_.server, Channel::control, Inquiry{version_}, {}});
+    actions.send<Inquiry>(next_id(), config_.server, Channel::control, {}, version_);
 }
 
 // What is still under way at the end no longer serves the run.
@@ -139,7 +138,7 @@ void Worker::on_stop(Time now, const Stop& stop, Actions& actions) {
     stopping_ = true;
     replies_expected_ = stop.replies;
     close_books(now);
-    if (phase_ == Phase::computing) actions.list.emplace_back(Cancel{compute_});
+    if (phase_ == Phase::computing) actions.add<Cancel>(compute_);
     try_leave(now, actions);
 }
 
@@ -153,15 +152,14 @@ void Worker::on(Time now, const Abandoned&, Actions& actions) {
     }
     phase_ = Phase::finished;
     actions.workers.push_back(books_);
-    actions.list.emplace_back(Finish{});
+    actions.add<Finish>();
 }
 
 void Worker::try_leave(Time, Actions& actions) {
     if (phase_ != Phase::waiting || sends_under_way_ > 0 || replies_ < replies_expected_ || bye_ != 0) return;
     bye_ = next_id();
     ++sends_under_way_;
-    actions.list.emplace_back(
-        Send{bye_, config_.server, Channel::control, Bye{pushes_, cancelled_, cancelled_ ? record_ : Push{}}, {}});
+    actions.send<Bye>(bye_, config_.server, Channel::control, {}, pushes_, cancelled_, cancelled_ ? record_ : Push{});
 }
 
 void Worker::on(Time, const Folded&, Actions&) {

@@ -42,8 +42,8 @@ public:
     virtual const std::vector<HostInfo>& hosts() const = 0;
     /// Virtual time, rounded to the nanosecond.
     virtual Time now() const = 0;
-    /// Sets the one alarm; a later call replaces an earlier one. `when` in the past means now. True where nothing of the
-    /// network's own comes before and the network can tell: the clock is at `when` already, and no alarm rings.
+    /// Sets the one alarm; a later call replaces an earlier one. `when` in the past means now. True where nothing of
+    /// the network's own comes before and the network can tell: the clock is at `when` already, and no alarm rings.
     virtual bool at(Time when) = 0;
     /// Starts moving `bytes` at once. No queue, no cap: that is the driver's. Within a host it arrives at once, or
     /// takes the platform's loopback where there is one. Throws PlatformError where there is no route.

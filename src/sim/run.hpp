@@ -97,7 +97,7 @@ private:
     /// The completion of an action of `role`, due at `at`.
     template <class E>
     void complete(RoleId role, Time at, E&& event) {
-        queue_[queue_.push(at, role, role, EventQueue::own)].event = std::forward<E>(event);
+        queue_[queue_.push(at, role, role, EventQueue::own)].event.emplace<std::decay_t<E>>(std::forward<E>(event));
     }
     Time occupy_apply(RoleId role, Time now, double seconds);
     void release(BufferId buffer, Time now);

@@ -47,7 +47,7 @@ void Run::send_control(RoleId role, Time now, const Send& action) {
     const Time at = channel.free_ns = std::max(channel.free_ns, now + channel.delay_ns);
     const DueId id = queue_.create();
     auto& due = queue_[id];
-    due.event = Delivered{role, action.channel, action.message, {}, now, now};
+    due.event.emplace<Delivered>(role, action.channel, action.message, action.payload, now, now);
     due.sender = role;
     due.taken = Taken{action.id, now};
     queue_.schedule(id, at, action.to, role, static_cast<int>(action.channel));
@@ -66,7 +66,7 @@ void Run::act(RoleId role, Time now, const Send& action) {
     flow.bytes = static_cast<double>(pushes ? scenario_.cost.push_bytes : scenario_.cost.pull_bytes);
     flow.due = queue_.create();
     auto& due = queue_[flow.due];
-    due.event = Delivered{role, action.channel, action.message, action.payload, now, now};
+    due.event.emplace<Delivered>(role, action.channel, action.message, action.payload, now, now);
     due.taken = Taken{action.id, now};
     ++report_.messages;
     report_.bytes += static_cast<std::int64_t>(flow.bytes);
@@ -115,7 +115,7 @@ void Run::act(RoleId role, Time now, const Compute& action) {
         pool_->submit(work);
     }
     const DueId due = queue_.push(seat.compute_free_ns, role, role, EventQueue::own);
-    queue_[due].event = GradientReady{action.id, gradient, begin, seat.compute_free_ns, 0};
+    queue_[due].event.emplace<GradientReady>(action.id, gradient, begin, seat.compute_free_ns, 0.0);
     queue_[due].job = job;
     seat.compute = due;
     seat.compute_id = action.id;

@@ -16,20 +16,22 @@ std::int64_t Dealer::room() const {
     return room;
 }
 
-std::optional<Batch> Dealer::deal(WorkerId worker) {
-    if (exhausted()) return std::nullopt;
-    std::optional<Batch> batch;
-    switch (config_.sampling) {
-        case Sampling::shared_epoch: batch = from_shared(); break;
-        case Sampling::strided: batch = from_strided(worker); break;
-        case Sampling::random: batch = from_random(worker); break;
-        case Sampling::sharded: batch = from_shard(worker); break;
-    }
-    if (batch) {
-        dealt_ += batch->count;
-        dealt_in_epoch_ += batch->count;
-    }
+Batch Dealer::deal(WorkerId worker) {
+    if (exhausted()) return {};
+    const Batch batch = next_of(worker);
+    dealt_ += batch.count;
+    dealt_in_epoch_ += batch.count;
     return batch;
+}
+
+Batch Dealer::next_of(WorkerId worker) {
+    switch (config_.sampling) {
+        case Sampling::shared_epoch: return from_shared();
+        case Sampling::strided: return from_strided(worker);
+        case Sampling::random: return from_random(worker);
+        case Sampling::sharded: return from_shard(worker);
+    }
+    return {};
 }
 
 void Dealer::open_round() {
@@ -38,9 +40,9 @@ void Dealer::open_round() {
     dealt_in_epoch_ = 0;
 }
 
-std::optional<Batch> Dealer::from_shared() {
+Batch Dealer::from_shared() {
     if (shared_.first >= config_.samples) {
-        if (config_.barrier && shared_.epoch == round_epoch_) return std::nullopt;
+        if (config_.barrier && shared_.epoch == round_epoch_) return {};
         ++shared_.epoch;
         shared_.first = 0;
     }
@@ -50,12 +52,12 @@ std::optional<Batch> Dealer::from_shared() {
     return batch;
 }
 
-std::optional<Batch> Dealer::from_strided(WorkerId worker) {
+Batch Dealer::from_strided(WorkerId worker) {
     auto& cursor = own_[static_cast<std::size_t>(worker)];
     const std::int64_t first = std::int64_t{worker} * config_.batch_size;
-    if (first >= config_.samples) return std::nullopt;
+    if (first >= config_.samples) return {};
     if (cursor.first >= config_.samples) {
-        if (config_.barrier && cursor.epoch == round_epoch_) return std::nullopt;
+        if (config_.barrier && cursor.epoch == round_epoch_) return {};
         ++cursor.epoch;
         cursor.first = first;
     }
@@ -65,23 +67,23 @@ std::optional<Batch> Dealer::from_strided(WorkerId worker) {
     return batch;
 }
 
-std::optional<Batch> Dealer::from_random(WorkerId worker) {
+Batch Dealer::from_random(WorkerId worker) {
     auto& cursor = own_[static_cast<std::size_t>(worker)];
     auto count = room();
     if (config_.barrier) count = std::min(count, config_.samples - dealt_in_epoch_);
-    if (count <= 0) return std::nullopt;
+    if (count <= 0) return {};
     const auto epoch = config_.barrier ? round_epoch_ : static_cast<std::int32_t>(dealt_ / config_.samples);
     const Batch batch{epoch, static_cast<std::int32_t>(count), cursor.first};
     cursor.first += count;
     return batch;
 }
 
-std::optional<Batch> Dealer::from_shard(WorkerId worker) {
+Batch Dealer::from_shard(WorkerId worker) {
     auto& cursor = own_[static_cast<std::size_t>(worker)];
     const auto part = shard_samples(config_.samples, config_.lambda, worker);
-    if (part == 0) return std::nullopt;
+    if (part == 0) return {};
     if (cursor.first >= part) {
-        if (config_.barrier && cursor.epoch == round_epoch_) return std::nullopt;
+        if (config_.barrier && cursor.epoch == round_epoch_) return {};
         ++cursor.epoch;
         cursor.first = 0;
     }

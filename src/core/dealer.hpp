@@ -3,7 +3,6 @@
 
 #include "core/scenario.hpp"
 
-#include <optional>
 #include <vector>
 
 namespace rubato {
@@ -35,9 +34,9 @@ public:
     Dealer() = default;
     explicit Dealer(const DealerConfig& config);
 
-    /// The next batch of a worker; none where the limit is reached, where the worker has no part of the data, or, in
+    /// The next batch of a worker; an empty one where the limit is reached, where the worker has no part of the data, or, in
     /// rounds, where the epoch has nothing left for it.
-    std::optional<Batch> deal(WorkerId worker);
+    Batch deal(WorkerId worker);
     /// Rounds only: goes on to the next epoch if the present one is dealt out. Call before dealing a round.
     void open_round();
     /// Nothing will ever be dealt again.
@@ -51,10 +50,11 @@ private:
         std::int64_t first = 0;
         bool operator==(const Cursor&) const = default;
     };
-    std::optional<Batch> from_shared();
-    std::optional<Batch> from_strided(WorkerId worker);
-    std::optional<Batch> from_random(WorkerId worker);
-    std::optional<Batch> from_shard(WorkerId worker);
+    Batch next_of(WorkerId worker);
+    Batch from_shared();
+    Batch from_strided(WorkerId worker);
+    Batch from_random(WorkerId worker);
+    Batch from_shard(WorkerId worker);
     std::int64_t room() const;
 
     DealerConfig config_;

@@ -27,7 +27,7 @@ void Server::on(Time now, const Start& event, Actions& actions) {
     }
     if (traits_.barrier) return release_round(now, actions);
     for (RoleId role = 1; role <= config_.lambda; ++role)
-        if (const auto batch = dealer_.deal(role - 1)) reply(role, batch, false, 0, 0, actions);
+        if (const Batch batch = dealer_.deal(role - 1); batch.count > 0) reply(role, batch, false, 0, 0, actions);
 }
 
 void Server::on(Time now, const Delivered& event, Actions& actions) {
@@ -71,23 +71,22 @@ void Server::handle(Time now, RoleId from, Time, const Slice& payload, const Pus
 
 void Server::handle(Time now, RoleId from, Time arrived_ns, const Slice&, const Inquiry& inquiry, Actions& actions) {
     if (stopping_ || on_ready(policy_, from - 1) == Ready::hold) return;
-    const auto batch = dealer_.deal(from - 1);
-    if (!batch) return;  // nothing left to compute on: the worker hears again when the run ends
+    const Batch batch = dealer_.deal(from - 1);
+    if (batch.count == 0) return;  // nothing left to compute on: the worker hears again when the run ends
     reply(from, batch, inquiry.have != version_, 0, now - arrived_ns, actions);
 }
 
-void Server::reply(RoleId to, const std::optional<Batch>& batch, bool with_weights, Time held_ns, Time queued_ns,
+void Server::reply(RoleId to, const Batch& batch, bool with_weights, Time held_ns, Time queued_ns,
                    Actions& actions) {
     auto& worker = peer(to);
     ++worker.replies;
-    worker.busy = batch.has_value();
+    worker.busy = batch.count > 0;
     ++sends_under_way_;
-    const Batch dealt = batch.value_or(Batch{});
     if (with_weights)
-        actions.send<Weights>(next_id(), to, Channel::weights, {weights_, 0, config_.parameters}, version_, dealt,
+        actions.send<Weights>(next_id(), to, Channel::weights, {weights_, 0, config_.parameters}, version_, batch,
                               held_ns, queued_ns);
     else
-        actions.send<Proceed>(next_id(), to, Channel::control, {}, version_, dealt, held_ns, queued_ns);
+        actions.send<Proceed>(next_id(), to, Channel::control, {}, version_, batch, held_ns, queued_ns);
 }
 
 // Barrier policies: deals a round and tells every worker. A worker that gets no batch still gets the weights.
@@ -96,12 +95,13 @@ void Server::release_round(Time now, Actions& actions) {
     const bool first = version_ == 0;
     int dealt = 0;
     for (RoleId role = 1; role <= config_.lambda; ++role) {
-        const auto batch = dealer_.deal(role - 1);
-        if (batch) ++dealt;
-        if (first && !batch) continue;
+        const Batch batch = dealer_.deal(role - 1);
+        const bool empty = batch.count == 0;
+        if (!empty) ++dealt;
+        if (first && empty) continue;
         auto& worker = peer(role);
         const Time held = first ? 0 : fired_ns_ - worker.since_ns;
-        if (!batch) worker.since_ns = now;
+        if (empty) worker.since_ns = now;
         reply(role, batch, !first, held, first ? 0 : now - fired_ns_, actions);
     }
     on_round(policy_, dealt);

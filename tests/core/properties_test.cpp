@@ -46,13 +46,13 @@ TEST_CASE("dealer: rounds hand out the limit exactly, in worker order, and never
             int dealt = 0;
             for (WorkerId worker = 0; worker < config.lambda; ++worker) {
                 const auto batch = dealer.deal(worker);
-                if (!batch) continue;
+                if (batch.count == 0) continue;
                 ++dealt;
-                RC_ASSERT(batch->count >= 1);
-                RC_ASSERT(batch->count <= config.batch_size);
-                if (epoch < 0) epoch = batch->epoch;
-                RC_ASSERT(batch->epoch == epoch);
-                total += batch->count;
+                RC_ASSERT(batch.count >= 1);
+                RC_ASSERT(batch.count <= config.batch_size);
+                if (epoch < 0) epoch = batch.epoch;
+                RC_ASSERT(batch.epoch == epoch);
+                total += batch.count;
             }
             RC_ASSERT(dealt > 0);
         }
@@ -68,10 +68,10 @@ TEST_CASE("dealer: shared-epoch deals consecutive slices that cover each epoch o
         std::int64_t position = 0;
         while (!dealer.exhausted()) {
             const auto batch = dealer.deal(*rc::gen::inRange(0, config.lambda));
-            RC_ASSERT(batch.has_value());
-            RC_ASSERT(batch->epoch == position / config.samples);
-            RC_ASSERT(batch->first == position % config.samples);
-            position += batch->count;
+            RC_ASSERT(batch.count > 0);
+            RC_ASSERT(batch.epoch == position / config.samples);
+            RC_ASSERT(batch.first == position % config.samples);
+            position += batch.count;
         }
         RC_ASSERT(position == config.limit);
     });
@@ -90,13 +90,13 @@ TEST_CASE("dealer: strided gives a worker's k-th batch whatever the others do") 
             const auto batch = dealer.deal(worker);
             // Slices worker, worker + lambda, ... of each epoch are this worker's.
             const auto own = worker < slices ? (slices - worker + config.lambda - 1) / config.lambda : 0;
-            RC_ASSERT(batch.has_value() == (own > 0));
-            if (!batch) continue;
+            RC_ASSERT((batch.count > 0) == (own > 0));
+            if (batch.count == 0) continue;
             const auto k = dealt[worker]++;
             const auto slice = worker + (k % own) * config.lambda;
-            RC_ASSERT(batch->epoch == k / own);
-            RC_ASSERT(batch->first == slice * config.batch_size);
-            RC_ASSERT(batch->count == std::min<std::int64_t>(config.batch_size, config.samples - batch->first));
+            RC_ASSERT(batch.epoch == k / own);
+            RC_ASSERT(batch.first == slice * config.batch_size);
+            RC_ASSERT(batch.count == std::min<std::int64_t>(config.batch_size, config.samples - batch.first));
         }
     });
 }

@@ -8,35 +8,57 @@
 
 namespace rubato::learn {
 
-std::array<std::uint32_t, 4> philox_block(const std::array<std::uint32_t, 4>& counter,
-                                          const std::array<std::uint32_t, 2>& key) {
+namespace {
+
+using Counter = std::array<std::uint32_t, 4>;
+using Key = std::array<std::uint32_t, 2>;
+
+Key key_of(std::uint64_t seed) {
+    return {static_cast<std::uint32_t>(seed), static_cast<std::uint32_t>(seed >> 32)};
+}
+
+Counter first_counter(std::uint32_t role, Purpose purpose, std::uint64_t index) {
+    assert(index >> 56 == 0);
+    return {0, role, static_cast<std::uint32_t>(index),
+            static_cast<std::uint32_t>(purpose) << 24 | static_cast<std::uint32_t>(index >> 32)};
+}
+
+/// A block as words of 64 bits.
+std::array<std::uint64_t, 2> words_of(const Counter& counter, const Key& key) {
     const r123::Philox4x32::ctr_type c = {{counter[0], counter[1], counter[2], counter[3]}};
     const r123::Philox4x32::key_type k = {{key[0], key[1]}};
     const auto out = r123::Philox4x32()(c, k);
-    return {out[0], out[1], out[2], out[3]};
+    return {out[0] | std::uint64_t{out[1]} << 32, out[2] | std::uint64_t{out[3]} << 32};
+}
+
+/// The middle of one of 2^52 equal intervals: exact in a double, hence never rounded to 0 or 1.
+double uniform_of(std::uint64_t bits) {
+    return (static_cast<double>(bits >> 12) + 0.5) * 0x1p-52;
+}
+
+}  // namespace
+
+std::array<std::uint32_t, 4> philox_block(const std::array<std::uint32_t, 4>& counter,
+                                          const std::array<std::uint32_t, 2>& key) {
+    const auto [low, high] = words_of(counter, key);
+    return {static_cast<std::uint32_t>(low), static_cast<std::uint32_t>(low >> 32), static_cast<std::uint32_t>(high),
+            static_cast<std::uint32_t>(high >> 32)};
 }
 
 Stream::Stream(std::uint64_t seed, std::uint32_t role, Purpose purpose, std::uint64_t index)
-    : key_{static_cast<std::uint32_t>(seed), static_cast<std::uint32_t>(seed >> 32)},
-      counter_{0, role, static_cast<std::uint32_t>(index),
-               static_cast<std::uint32_t>(purpose) << 24 | static_cast<std::uint32_t>(index >> 32)} {
-    assert(index >> 56 == 0);
-}
+    : key_(key_of(seed)), counter_(first_counter(role, purpose, index)) {}
 
 std::uint64_t Stream::bits() {
     if (have_ == 0) {
-        const auto block = philox_block(counter_, key_);
+        words_ = words_of(counter_, key_);
         counter_[0]++;
-        words_[0] = block[0] | std::uint64_t{block[1]} << 32;
-        words_[1] = block[2] | std::uint64_t{block[3]} << 32;
         have_ = 2;
     }
     return words_[2 - have_--];
 }
 
 double Stream::uniform() {
-    // The middle of one of 2^52 equal intervals: exact in a double, hence never rounded to 0 or 1.
-    return (static_cast<double>(bits() >> 12) + 0.5) * 0x1p-52;
+    return uniform_of(bits());
 }
 
 std::uint64_t Stream::below(std::uint64_t bound) {
@@ -194,9 +216,9 @@ std::array<double, 4> Lognormal::four(std::uint64_t seed, std::uint32_t role, Pu
                                       std::uint64_t index) const {
     Four first, second;
     for (std::uint64_t i = 0; i < 4; ++i) {
-        Stream stream(seed, role, purpose, index + i);
-        first[i] = stream.uniform();
-        second[i] = stream.uniform();
+        const auto words = words_of(first_counter(role, purpose, index + i), key_of(seed));
+        first[i] = uniform_of(words[0]);
+        second[i] = uniform_of(words[1]);
     }
     const Four radius = root_of(-2 * log_of(first));
     Four cosine, sine;

@@ -45,7 +45,7 @@ private:
     std::array<std::uint32_t, 2> key_;
     std::array<std::uint32_t, 4> counter_;
     std::uint32_t have_ = 0;  ///< words not yet handed out, the last ones of words_
-    std::uint64_t words_[2]{};
+    std::array<std::uint64_t, 2> words_{};
     bool has_normal_ = false;
     double normal_ = 0;
 };

@@ -34,8 +34,8 @@ public:
     Dealer() = default;
     explicit Dealer(const DealerConfig& config);
 
-    /// The next batch of a worker; an empty one where the limit is reached, where the worker has no part of the data, or, in
-    /// rounds, where the epoch has nothing left for it.
+    /// The next batch of a worker; an empty one where the limit is reached, where the worker has no part of the data,
+    /// or, in rounds, where the epoch has nothing left for it.
     Batch deal(WorkerId worker);
     /// Rounds only: goes on to the next epoch if the present one is dealt out. Call before dealing a round.
     void open_round();

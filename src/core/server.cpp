@@ -76,8 +76,7 @@ void Server::handle(Time now, RoleId from, Time arrived_ns, const Slice&, const 
     reply(from, batch, inquiry.have != version_, 0, now - arrived_ns, actions);
 }
 
-void Server::reply(RoleId to, const Batch& batch, bool with_weights, Time held_ns, Time queued_ns,
-                   Actions& actions) {
+void Server::reply(RoleId to, const Batch& batch, bool with_weights, Time held_ns, Time queued_ns, Actions& actions) {
     auto& worker = peer(to);
     ++worker.replies;
     worker.busy = batch.count > 0;

@@ -93,8 +93,7 @@ private:
     void handle(Time now, RoleId from, Time arrived_ns, const Slice& payload, const Push& push, Actions& actions);
     void handle(Time now, RoleId from, Time arrived_ns, const Slice& payload, const Inquiry& inquiry, Actions& actions);
     void drain(Time now, Actions& actions);
-    void reply(RoleId to, const Batch& batch, bool with_weights, Time held_ns, Time queued_ns,
-               Actions& actions);
+    void reply(RoleId to, const Batch& batch, bool with_weights, Time held_ns, Time queued_ns, Actions& actions);
     void release_round(Time now, Actions& actions);
     Peer& peer(RoleId role) { return peers_.at(static_cast<std::size_t>(role - 1)); }
     void expect(ActionId id) const;

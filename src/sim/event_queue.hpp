@@ -114,7 +114,9 @@ public:
         const std::size_t few = std::min<std::size_t>(heap_.size(), 3);
         for (std::size_t i = 0; i < few; ++i) {
             fetch(heap_[i].id);
-            f(static_cast<RoleId>(heap_[i].order >> 32));
+            // Of a message between a worker and its server, the worker, which comes after it.
+            f(std::max(static_cast<RoleId>(heap_[i].order >> 32),
+                       static_cast<RoleId>(heap_[i].order >> 2 & 0x3fffffff)));
         }
     }
     /// Fetches a Due into the cache.

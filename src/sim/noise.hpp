@@ -16,6 +16,10 @@ public:
     /// The scenario must outlive it.
     explicit Noise(const Scenario& scenario);
     double factor(RoleId role, std::int64_t worker_seq);
+    /// Fetches what factor(role, ...) will read into the cache.
+    void fetch(RoleId role) const {
+        if (lognormal_) __builtin_prefetch(&blocks_[static_cast<std::size_t>(role)]);
+    }
 
 private:
     struct Block {

@@ -14,6 +14,7 @@ Run::Run(const RunInput& input, Network& network, const Placement& placement)
       placement_(placement),
       roles_(make_roles(*input.scenario, input.samples, input.parameters)),
       seats_(roles_.size()),
+      apply_free_ns_(roles_.size()),
       noise_(scenario_),
       transport_(
           network, placement.host_of_role, input.scenario->cluster.network.concurrent_transfers,
@@ -177,11 +178,10 @@ void Run::process(DueId id) {
         seat.compute = -1;
         release(seat.compute_weights, now_);
     } else if (std::holds_alternative<TimerFired>(due.event)) {
-        std::erase(seat.timers, id);
-    } else if (const auto* start = std::get_if<Start>(&due.event)) {
-        seat.weights = start->weights;
-    } else if (const auto* applied = std::get_if<Applied>(&due.event)) {
-        seat.weights = applied->weights;
+        std::erase(timers_, std::pair(due.to, id));
+    } else if (due.to == 0) {
+        if (const auto* start = std::get_if<Start>(&due.event)) server_weights_ = start->weights;
+        if (const auto* applied = std::get_if<Applied>(&due.event)) server_weights_ = applied->weights;
     }
     hand(due.to, now_, due.event);
 }
@@ -201,7 +201,7 @@ void Run::execute(RoleId role, Time now) {
     // The final weights are hashed before their owner lets go of them.
     if (role == 0 && input_.task && std::holds_alternative<Finish>(actions_.list.back()) &&
         report_.status == Status::finished)
-        report_.weights_hash = learn::weights_hash(buffers_.data(seats_[0].weights));
+        report_.weights_hash = learn::weights_hash(buffers_.data(server_weights_));
     for (const auto& action : actions_.list)
         std::visit([&](const auto& alternative) { act(role, now, alternative); }, action);
 }

@@ -33,17 +33,14 @@ private:
         Time free_ns = 0;    ///< last arrival
         Time delay_ns = -1;  ///< of the route; -1: not asked yet
     };
-    /// What the driver keeps for each role besides the role itself.
-    struct Seat {
-        Time compute_free_ns = 0, apply_free_ns = 0;  ///< ends of the lanes
-        DueId compute = -1;                           ///< the computation under way
-        ActionId compute_id = 0;
-        std::int32_t batch = 0;  ///< samples of the last gradient,
-        double seconds = 0;      ///< and what it took without noise
-        BufferId compute_weights = no_buffer;
-        BufferId weights = no_buffer;           ///< last one given by Start or Applied
+    /// What the driver keeps for each role besides the role itself, and uses at most of its events: a line of memory.
+    struct alignas(64) Seat {
         ControlChannel to_server, from_server;  ///< of a worker
-        std::vector<DueId> timers;
+        Time compute_free_ns = 0;               ///< end of the compute lane
+        double seconds = 0;                     ///< what the last gradient took without noise,
+        std::int32_t batch = 0;                 ///< and its samples
+        DueId compute = -1;                     ///< the computation under way
+        BufferId compute_weights = no_buffer;
         bool finished = false;
     };
 
@@ -56,6 +53,8 @@ private:
         };
         lines(&roles_[static_cast<std::size_t>(role)], sizeof(Role));
         lines(&seats_[static_cast<std::size_t>(role)], sizeof(Seat));
+        noise_.fetch(role);
+        transport_.fetch(role);
     }
     void on_start(const Flow& flow) {
         if (roles_.size() < look_ahead_from) return;
@@ -113,6 +112,9 @@ private:
     const Placement& placement_;
     std::vector<Role> roles_;
     std::vector<Seat> seats_;
+    std::vector<Time> apply_free_ns_;  ///< ends of the apply lanes, by role
+    std::vector<std::pair<RoleId, DueId>> timers_;
+    BufferId server_weights_ = no_buffer;  ///< last ones given to role 0
     Noise noise_;
     EventQueue queue_;
     Transport transport_;

@@ -25,8 +25,8 @@ Time after(Time begin, double seconds) {
 
 // The apply lane is first in, first out: the work begins when the lane is free.
 Time Run::occupy_apply(RoleId role, Time now, double seconds) {
-    auto& seat = seats_[static_cast<std::size_t>(role)];
-    return seat.apply_free_ns = after(std::max(seat.apply_free_ns, now), seconds);
+    auto& free_ns = apply_free_ns_[static_cast<std::size_t>(role)];
+    return free_ns = after(std::max(free_ns, now), seconds);
 }
 
 void Run::release(BufferId buffer, Time now) {
@@ -73,7 +73,7 @@ void Run::act(RoleId role, Time now, const Send& action) {
     const FlowId id = transport_.create(flow);
     Time at = now;
     if (!pushes) {
-        const Time begin = std::max(now, seats_[static_cast<std::size_t>(role)].apply_free_ns);
+        const Time begin = std::max(now, apply_free_ns_[static_cast<std::size_t>(role)]);
         at = occupy_apply(role, now, scenario_.cluster.server.pull_s);
         ++server_.replies;
         server_.pull_ns += at - begin;
@@ -118,15 +118,15 @@ void Run::act(RoleId role, Time now, const Compute& action) {
     queue_[due].event.emplace<GradientReady>(action.id, gradient, begin, seat.compute_free_ns, 0.0);
     queue_[due].job = job;
     seat.compute = due;
-    seat.compute_id = action.id;
     seat.compute_weights = action.weights;
 }
 
 void Run::act(RoleId role, Time now, const Cancel& action) {
     auto& seat = seats_[static_cast<std::size_t>(role)];
-    if (seat.compute < 0 || seat.compute_id != action.target) return;
+    if (seat.compute < 0) return;
     auto& due = queue_[seat.compute];
     const auto ready = std::get<GradientReady>(due.event);
+    if (ready.id != action.target) return;
     if (due.job >= 0) {
         pool_->cancel(*jobs_[static_cast<std::size_t>(due.job)]);
         free_jobs_.push_back(due.job);
@@ -146,7 +146,7 @@ void Run::act(RoleId role, Time now, const Fold& action) {
     if (input_.task)
         learn::run(learn::FoldJob{buffers_.data(accumulator), buffers_.data(action.gradient),
                                   static_cast<float>(action.factor), first});
-    const Time begin = std::max(now, seats_[static_cast<std::size_t>(role)].apply_free_ns);
+    const Time begin = std::max(now, apply_free_ns_[static_cast<std::size_t>(role)]);
     const Time end = occupy_apply(role, now, scenario_.cluster.server.push_s);
     ++server_.pushes;
     server_.push_ns += end - begin;
@@ -167,7 +167,7 @@ void Run::act(RoleId role, Time now, const Update& action) {
     const BufferId to = in_place ? action.weights : buffers_.allocate();
     if (input_.task) learn::run(learn::resolve(action, actions_, to, buffers_), *optimizer_);
     if (!in_place) release(action.weights, now);
-    const Time begin = std::max(now, seats_[static_cast<std::size_t>(role)].apply_free_ns);
+    const Time begin = std::max(now, apply_free_ns_[static_cast<std::size_t>(role)]);
     const double push_s = static_cast<double>(pushes) * cost.push_s;
     const Time end = occupy_apply(role, now, push_s + cost.update_s * action.step_count);
     server_.pushes += pushes;
@@ -193,14 +193,16 @@ void Run::act(RoleId, Time now, const Release& action) {
 void Run::act(RoleId role, Time, const SetTimer& action) {
     const DueId due = queue_.push(action.at_ns, role, role, EventQueue::own);
     queue_[due].event = TimerFired{action.id};
-    seats_[static_cast<std::size_t>(role)].timers.push_back(due);
+    timers_.emplace_back(role, due);
 }
 
 void Run::act(RoleId role, Time, const Finish& action) {
-    auto& seat = seats_[static_cast<std::size_t>(role)];
-    seat.finished = true;
+    seats_[static_cast<std::size_t>(role)].finished = true;
     ++finished_;
-    for (const DueId timer : seat.timers) queue_.cancel(timer);
+    std::erase_if(timers_, [&](const auto& timer) {
+        if (timer.first == role) queue_.cancel(timer.second);
+        return timer.first == role;
+    });
     if (role != 0) return;
     report_.status = action.status;
     report_.detail = ending_text(action);

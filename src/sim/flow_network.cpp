@@ -139,7 +139,7 @@ void FlowNetwork::run(NetworkSink& sink) {
 /// The latency of a transfer has passed.
 void FlowNetwork::activate(NetworkSink& sink) {
     const auto [date, sequence, id] = begins_.top();
-    begins_.erase(0, [](std::int32_t, std::int32_t) {});
+    begins_.pop([](std::int32_t, std::int32_t) {});
     go_to(date);
     const MovingFlow& flow = moving_[id];
     if (flow.from == flow.to) return report(sink, id);

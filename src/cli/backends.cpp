@@ -11,6 +11,7 @@ public:
     explicit SimBackend(const Scenario& scenario) : simulation_(scenario) {}
     std::vector<trace::Place> places() const override { return simulation_.places(); }
     std::vector<std::string> warnings() const override { return simulation_.warnings(); }
+    bool one_thread() const override { return true; }
     trace::DriverReport run(const trace::RunInput& input) override { return simulation_.run(input); }
 
 private:
@@ -22,6 +23,7 @@ public:
     explicit LocalBackend(const Scenario& scenario) : scenario_(scenario) {}
     std::vector<trace::Place> places() const override { return exec::local_places(scenario_); }
     std::vector<std::string> warnings() const override { return {}; }
+    bool one_thread() const override { return false; }
     trace::DriverReport run(const trace::RunInput& input) override { return exec::run_local(input); }
 
 private:

@@ -19,6 +19,8 @@ public:
     virtual std::vector<trace::Place> places() const = 0;
     /// What there is to remark, one line each.
     virtual std::vector<std::string> warnings() const = 0;
+    /// Whether all steps are recorded from the thread that calls run().
+    virtual bool one_thread() const = 0;
     virtual trace::DriverReport run(const trace::RunInput& input) = 0;
 };
 

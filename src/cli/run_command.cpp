@@ -78,6 +78,7 @@ int run_command(const RunOptions& options) {
     const auto backend = open_backend(options.backend, scenario);
     for (const auto& text : backend->warnings()) warn(text);
     output.places = backend->places();
+    output.one_thread = backend->one_thread();
     const auto task = scenario.model.gradients ? learn::make_task(scenario) : nullptr;
 
     trace::Recorder recorder(scenario, output);

@@ -18,14 +18,14 @@ struct alignas(64) Due {
     RoleId to = 0;
     RoleId sender = -1;  ///< role that `taken` goes to; -1: none
     FlowId flow = -1;
-    std::int32_t job = -1;  ///< computation whose result the event carries
+    std::int32_t job = -1;         ///< computation whose result the event carries,
+    BufferId weights = no_buffer;  ///< and what it holds until then
     bool cancelled = false;
     Taken taken;
     Event event;
 };
-using DueId = std::int32_t;
 
-/// Ids are used again once they are freed; a Due stays where it is until then.
+/// A Due stays where it is until it is freed.
 class EventQueue {
 public:
     /// Rank of a completion of the role's own actions among the channels: after all messages.
@@ -35,7 +35,7 @@ public:
     struct Item {
         std::uint64_t order;  ///< to (32 bits), from (30), channel (2)
         std::uint64_t sequence;
-        DueId id;
+        Due* due;
         bool taken;
         bool operator<(const Item& other) const {
             return order != other.order ? order < other.order : sequence < other.sequence;
@@ -43,36 +43,30 @@ public:
     };
 
     /// A Due that is to be scheduled later, with neither sender nor flow nor job.
-    DueId create() {
+    Due& create() {
         if (free_.empty()) grow();
-        const DueId id = free_.back();
+        Due& due = *free_.back();
         free_.pop_back();
-        auto& due = (*this)[id];
         due.sender = due.flow = due.job = -1;
         due.cancelled = false;
-        return id;
+        return due;
     }
-    void schedule(DueId id, Time at, RoleId to, RoleId from, int channel) {
-        (*this)[id].to = to;
-        const Key key{at, order_of(to, from, channel), next_++, id};
+    void schedule(Due& due, Time at, RoleId to, RoleId from, int channel) {
+        due.to = to;
+        const Key key{at, order_of(to, from, channel), next_++, &due};
         if (at == present_)
             now_.push_back(key);
         else
             insert(key);
     }
-    DueId push(Time at, RoleId to, RoleId from, int channel) {
-        const DueId id = create();
-        schedule(id, at, to, from, channel);
-        return id;
+    /// A completion of an action of `role`.
+    Due& complete(Time at, RoleId role) {
+        Due& due = create();
+        schedule(due, at, role, role, own);
+        return due;
     }
-    Due& operator[](DueId id) {
-        return blocks_[static_cast<std::size_t>(id) / block][static_cast<std::size_t>(id) % block];
-    }
-    const Due& operator[](DueId id) const {
-        return blocks_[static_cast<std::size_t>(id) / block][static_cast<std::size_t>(id) % block];
-    }
-    void cancel(DueId id) {
-        (*this)[id].cancelled = true;
+    void cancel(Due& due) {
+        due.cancelled = true;
         ++cancelled_;
     }
 
@@ -82,13 +76,13 @@ public:
     }
     /// Time of the earliest that is not cancelled; -1: none.
     Time next() {
-        while (cancelled_ > 0 && !heap_.empty() && (*this)[heap_.front().id].cancelled) free(pop().id);
+        while (cancelled_ > 0 && !heap_.empty() && heap_.front().due->cancelled) free(*pop().due);
         if (heap_.empty()) return now_.empty() ? -1 : present_;
         return now_.empty() ? heap_.front().at : std::min(present_, heap_.front().at);
     }
     /// Takes out all that is due at `at`, the time of the earliest; each Due is to be freed once it and its notice are
-    /// dealt with. Returns the only one, or -1 where `items` has several, in order.
-    DueId take(Time at, std::vector<Item>& items) {
+    /// dealt with. Returns the only one, or null where `items` has several, in order.
+    Due* take(Time at, std::vector<Item>& items) {
         if (at != present_) {
             for (const Key& later : now_) insert(later);
             now_.clear();
@@ -96,15 +90,15 @@ public:
         }
         if (now_.empty()) {
             const Key first = pop();
-            if (heap_.empty() || heap_.front().at != at) return first.id;
+            if (heap_.empty() || heap_.front().at != at) return first.due;
             now_.push_back(first);
         }
         while (!heap_.empty() && heap_.front().at == at) now_.push_back(pop());
-        const DueId first = now_.front().id;
+        Due* const first = now_.front().due;
         const bool only = now_.size() == 1;
         if (!only) gather(items);
         now_.clear();
-        return only ? first : -1;
+        return only ? first : nullptr;
     }
     /// Whether the delivery of a Due that has a notice comes before it.
     static bool delivery_first(const Due& due) { return due.to <= due.sender; }
@@ -113,21 +107,20 @@ public:
     void look_ahead(F&& f) const {
         const std::size_t few = std::min<std::size_t>(heap_.size(), 3);
         for (std::size_t i = 0; i < few; ++i) {
-            fetch(heap_[i].id);
+            fetch(*heap_[i].due);
             // Of a message between a worker and its server, the worker, which comes after it.
             f(std::max(static_cast<RoleId>(heap_[i].order >> 32),
                        static_cast<RoleId>(heap_[i].order >> 2 & 0x3fffffff)));
         }
     }
     /// Fetches a Due into the cache.
-    void fetch(DueId id) const {
-        const Due* due = &(*this)[id];
+    static void fetch(const Due& due) {
         for (std::size_t line = 0; line < sizeof(Due); line += 64)
-            __builtin_prefetch(reinterpret_cast<const char*>(due) + line, 1);
+            __builtin_prefetch(reinterpret_cast<const char*>(&due) + line, 1);
     }
-    void free(DueId id) {
-        if ((*this)[id].cancelled) --cancelled_;
-        free_.push_back(id);
+    void free(Due& due) {
+        if (due.cancelled) --cancelled_;
+        free_.push_back(&due);
     }
 
 private:
@@ -138,7 +131,7 @@ private:
         Time at;
         std::uint64_t order;
         std::uint64_t sequence;
-        DueId id;
+        Due* due;
         bool operator<(const Key& other) const {
             if (at != other.at) return at < other.at;
             if (order != other.order) return order < other.order;
@@ -154,16 +147,15 @@ private:
     void gather(std::vector<Item>& items) const {
         items.clear();
         for (const Key& key : now_) {
-            items.push_back({key.order, key.sequence, key.id, false});
-            if (const RoleId sender = (*this)[key.id].sender; sender >= 0)
-                items.push_back({order_of(sender, sender, own), key.sequence, key.id, true});
+            items.push_back({key.order, key.sequence, key.due, false});
+            if (const RoleId sender = key.due->sender; sender >= 0)
+                items.push_back({order_of(sender, sender, own), key.sequence, key.due, true});
         }
         std::sort(items.begin(), items.end());
     }
     void grow() {
-        const auto first = blocks_.size() * block;
         blocks_.push_back(std::make_unique<Due[]>(block));
-        for (std::size_t i = block; i-- > 0;) free_.push_back(static_cast<DueId>(first + i));
+        for (std::size_t i = block; i-- > 0;) free_.push_back(&blocks_.back()[i]);
     }
     void insert(const Key& key) {
         std::size_t at = heap_.size();
@@ -204,7 +196,7 @@ private:
     std::vector<Key> now_;  ///< due at present_
     Time present_ = -1;
     std::vector<std::unique_ptr<Due[]>> blocks_;
-    std::vector<DueId> free_;
+    std::vector<Due*> free_;
     std::uint64_t next_ = 0;
     std::int64_t cancelled_ = 0;
 };

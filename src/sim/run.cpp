@@ -92,25 +92,25 @@ void Run::go_on(Time reached) {
 // All events of one nanosecond are gathered before any of them is stepped, so that their order is that of the ties and
 // not of whatever produced them. What they cause at once makes a further gathering of the same nanosecond.
 void Run::deal_with(Time due) {
-    const DueId only = queue_.take(due, batch_);
+    Due* const only = queue_.take(due, batch_);
     if (roles_.size() >= look_ahead_from) queue_.look_ahead([this](RoleId role) { fetch(role); });
-    if (only < 0) {
+    if (only == nullptr) {
         for (const auto& item : batch_)
-            if (!queue_[item.id].cancelled) item.taken ? notify(queue_[item.id]) : process(item.id);
+            if (!item.due->cancelled) item.taken ? notify(*item.due) : process(*item.due);
         for (const auto& item : batch_)
-            if (!item.taken) queue_.free(item.id);
+            if (!item.taken) queue_.free(*item.due);
         return;
     }
-    if (Due& event = queue_[only]; event.sender < 0) {
-        if (!event.cancelled) process(only);
-    } else if (EventQueue::delivery_first(event)) {
-        process(only);
-        notify(event);
+    if (only->sender < 0) {
+        if (!only->cancelled) process(*only);
+    } else if (EventQueue::delivery_first(*only)) {
+        process(*only);
+        notify(*only);
     } else {
-        notify(event);
-        process(only);
+        notify(*only);
+        process(*only);
     }
-    queue_.free(only);
+    queue_.free(*only);
 }
 
 void Run::on_transfer(std::int64_t token, bool ok) {
@@ -146,7 +146,7 @@ std::string Run::failure(FlowId id) {
 
 void Run::deliver(FlowId id, Time now) {
     const Flow& flow = transport_[id];
-    auto& due = queue_[flow.due];
+    auto& due = *flow.due;
     auto& delivered = std::get<Delivered>(due.event);
     delivered.started_ns = due.taken.started_ns = flow.started_ns;
     due.sender = flow.from;
@@ -154,14 +154,13 @@ void Run::deliver(FlowId id, Time now) {
     delivered.payload.buffer = buffers_.share(sent, flow.channel_index);
     span(flow.from, flow.channel == Channel::gradient ? "push" : "pull", flow.started_ns, now, flow.to, flow.bytes);
     if (flow.to == 0) server_.bytes_in += static_cast<std::int64_t>(flow.bytes);
-    queue_.schedule(flow.due, now, flow.to, flow.from, static_cast<int>(flow.channel));
+    queue_.schedule(due, now, flow.to, flow.from, static_cast<int>(flow.channel));
     release(sent, now);
     transport_.arrived(id, now);
     if (transport_.has_local()) deliver_local(now);
 }
 
-void Run::process(DueId id) {
-    Due& due = queue_[id];  // stays where it is, whatever the step adds to the queue
+void Run::process(Due& due) {
     if (due.flow >= 0) {
         if (transport_.submit(due.flow, now_)) deliver_local(now_);
         return;
@@ -175,10 +174,10 @@ void Run::process(DueId id) {
             free_jobs_.push_back(due.job);
         }
         span(due.to, "compute", ready->begin_ns, ready->end_ns);
-        seat.compute = -1;
-        release(seat.compute_weights, now_);
+        seat.compute = nullptr;
+        release(due.weights, now_);
     } else if (std::holds_alternative<TimerFired>(due.event)) {
-        std::erase(timers_, std::pair(due.to, id));
+        std::erase(timers_, std::pair(due.to, &due));
     } else if (due.to == 0) {
         if (const auto* start = std::get_if<Start>(&due.event)) server_weights_ = start->weights;
         if (const auto* applied = std::get_if<Applied>(&due.event)) server_weights_ = applied->weights;

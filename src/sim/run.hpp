@@ -39,8 +39,7 @@ private:
         Time compute_free_ns = 0;               ///< end of the compute lane
         double seconds = 0;                     ///< what the last gradient took without noise,
         std::int32_t batch = 0;                 ///< and its samples
-        DueId compute = -1;                     ///< the computation under way
-        BufferId compute_weights = no_buffer;
+        Due* compute = nullptr;                 ///< the computation under way
         bool finished = false;
     };
 
@@ -58,12 +57,12 @@ private:
     }
     void on_start(const Flow& flow) {
         if (roles_.size() < look_ahead_from) return;
-        queue_.fetch(flow.due);
+        EventQueue::fetch(*flow.due);
         fetch(std::max(flow.from, flow.to));
     }
     void go_on(Time reached);
     void deal_with(Time due);
-    void process(DueId id);
+    void process(Due& due);
     /// Tells the sender of a message that it is taken.
     void notify(const Due& due) { hand(due.sender, now_, due.taken); }
     /// Nothing may be thrown through the network's own frames.
@@ -96,7 +95,7 @@ private:
     /// The completion of an action of `role`, due at `at`.
     template <class E>
     void complete(RoleId role, Time at, E&& event) {
-        queue_[queue_.push(at, role, role, EventQueue::own)].event.emplace<std::decay_t<E>>(std::forward<E>(event));
+        queue_.complete(at, role).event.emplace<std::decay_t<E>>(std::forward<E>(event));
     }
     Time occupy_apply(RoleId role, Time now, double seconds);
     void release(BufferId buffer, Time now);
@@ -113,7 +112,7 @@ private:
     std::vector<Role> roles_;
     std::vector<Seat> seats_;
     std::vector<Time> apply_free_ns_;  ///< ends of the apply lanes, by role
-    std::vector<std::pair<RoleId, DueId>> timers_;
+    std::vector<std::pair<RoleId, Due*>> timers_;
     BufferId server_weights_ = no_buffer;  ///< last ones given to role 0
     Noise noise_;
     EventQueue queue_;

@@ -45,12 +45,11 @@ void Run::send_control(RoleId role, Time now, const Send& action) {
             network_.control_delay(placement_.host_of_role[static_cast<std::size_t>(role)],
                                    placement_.host_of_role[static_cast<std::size_t>(action.to)], control_bytes);
     const Time at = channel.free_ns = std::max(channel.free_ns, now + channel.delay_ns);
-    const DueId id = queue_.create();
-    auto& due = queue_[id];
+    Due& due = queue_.create();
     due.event.emplace<Delivered>(role, action.channel, action.message, action.payload, now, now);
     due.sender = role;
     due.taken = Taken{action.id, now};
-    queue_.schedule(id, at, action.to, role, static_cast<int>(action.channel));
+    queue_.schedule(due, at, action.to, role, static_cast<int>(action.channel));
     ++report_.control_messages;
     report_.bytes += static_cast<std::int64_t>(control_bytes);
 }
@@ -64,8 +63,8 @@ void Run::act(RoleId role, Time now, const Send& action) {
     flow.to = action.to;
     flow.channel = action.channel;
     flow.bytes = static_cast<double>(pushes ? scenario_.cost.push_bytes : scenario_.cost.pull_bytes);
-    flow.due = queue_.create();
-    auto& due = queue_[flow.due];
+    Due& due = queue_.create();
+    flow.due = &due;
     due.event.emplace<Delivered>(role, action.channel, action.message, action.payload, now, now);
     due.taken = Taken{action.id, now};
     ++report_.messages;
@@ -80,7 +79,7 @@ void Run::act(RoleId role, Time now, const Send& action) {
         server_.bytes_out += static_cast<std::int64_t>(flow.bytes);
     }
     if (at > now) {
-        queue_[queue_.push(at, role, role, EventQueue::own)].flow = id;
+        queue_.complete(at, role).flow = id;
         return;
     }
     if (transport_.submit(id, now)) deliver_local(now);
@@ -114,29 +113,29 @@ void Run::act(RoleId role, Time now, const Compute& action) {
         work.due = seat.compute_free_ns;
         pool_->submit(work);
     }
-    const DueId due = queue_.push(seat.compute_free_ns, role, role, EventQueue::own);
-    queue_[due].event.emplace<GradientReady>(action.id, gradient, begin, seat.compute_free_ns, 0.0);
-    queue_[due].job = job;
-    seat.compute = due;
-    seat.compute_weights = action.weights;
+    Due& due = queue_.complete(seat.compute_free_ns, role);
+    due.event.emplace<GradientReady>(action.id, gradient, begin, seat.compute_free_ns, 0.0);
+    due.job = job;
+    due.weights = action.weights;
+    seat.compute = &due;
 }
 
 void Run::act(RoleId role, Time now, const Cancel& action) {
     auto& seat = seats_[static_cast<std::size_t>(role)];
-    if (seat.compute < 0) return;
-    auto& due = queue_[seat.compute];
+    if (seat.compute == nullptr) return;
+    Due& due = *seat.compute;
     const auto ready = std::get<GradientReady>(due.event);
     if (ready.id != action.target) return;
     if (due.job >= 0) {
         pool_->cancel(*jobs_[static_cast<std::size_t>(due.job)]);
         free_jobs_.push_back(due.job);
     }
-    queue_.cancel(seat.compute);
-    seat.compute = -1;
+    queue_.cancel(due);
+    seat.compute = nullptr;
     seat.compute_free_ns = now;
     span(role, "compute", ready.begin_ns, now);
     release(ready.gradient, now);
-    release(seat.compute_weights, now);
+    release(due.weights, now);
     complete(role, now, Cancelled{action.target, ready.begin_ns});
 }
 
@@ -191,16 +190,16 @@ void Run::act(RoleId, Time now, const Release& action) {
 }
 
 void Run::act(RoleId role, Time, const SetTimer& action) {
-    const DueId due = queue_.push(action.at_ns, role, role, EventQueue::own);
-    queue_[due].event = TimerFired{action.id};
-    timers_.emplace_back(role, due);
+    Due& due = queue_.complete(action.at_ns, role);
+    due.event = TimerFired{action.id};
+    timers_.emplace_back(role, &due);
 }
 
 void Run::act(RoleId role, Time, const Finish& action) {
     seats_[static_cast<std::size_t>(role)].finished = true;
     ++finished_;
     std::erase_if(timers_, [&](const auto& timer) {
-        if (timer.first == role) queue_.cancel(timer.second);
+        if (timer.first == role) queue_.cancel(*timer.second);
         return timer.first == role;
     });
     if (role != 0) return;

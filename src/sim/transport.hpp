@@ -14,7 +14,7 @@ struct Flow {
     RoleId from = 0, to = 0;
     Channel channel = Channel::control;
     std::int32_t channel_index = -1;  ///< in the transport
-    DueId due = -1;                   ///< the delivery, scheduled when it arrives
+    Due* due = nullptr;               ///< the delivery, scheduled when it arrives
     FlowId next = -1;                 ///< behind it in the one queue in which it waits
     double bytes = 0;
     Time started_ns = 0;

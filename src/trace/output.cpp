@@ -51,6 +51,11 @@ void Output::remove_leftovers(const TraceSpec& trace) const {
     }
 }
 
+bool Output::takes(const Actions& actions) const {
+    return (gradients_ && !actions.gradients.empty()) || (updates_ && !actions.updates.empty()) ||
+           !actions.evals.empty() || log_;
+}
+
 void Output::write(Time now, RoleId role, const Event& event, const Actions& actions) {
     if (gradients_)
         for (const GradientRow& row : actions.gradients)

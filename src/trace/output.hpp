@@ -17,6 +17,8 @@ public:
     /// Creates the directory, removes what an earlier run left there and begins the files that the scenario asks for.
     Output(const Scenario& scenario, const RecorderOptions& options);
 
+    /// Whether any file has a row or line for what a step said.
+    bool takes(const Actions& actions) const;
     void write(Time now, RoleId role, const Event& event, const Actions& actions);
     void write(const Span& span);
     bool logs_events() const { return log_.has_value(); }

@@ -27,7 +27,7 @@ struct Recorder::Impl {
     bool timeline = false;
     std::atomic<bool>& has_error;
 
-    std::mutex mutex;  ///< of all below
+    std::mutex mutex;  ///< of all below; the flusher never touches the figures
     Figures figures;
     std::optional<Output> output;
     std::exception_ptr error;  ///< met by the flusher, for the next caller
@@ -66,10 +66,12 @@ struct Recorder::Impl {
     }
 
     void take(Time now, RoleId role, const Event& event, const Actions& actions) {
-        const std::lock_guard lock(mutex);
+        std::unique_lock lock(mutex, std::defer_lock);
+        const bool writes = output && output->takes(actions);
+        if (writes || !options.one_thread) lock.lock();
         figures.add(actions);
         rethrow();
-        if (output) output->write(now, role, event, actions);
+        if (writes) output->write(now, role, event, actions);
     }
 
     std::string finish(const DriverReport& report) {

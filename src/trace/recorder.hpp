@@ -81,7 +81,8 @@ struct RecorderOptions {
     std::string command;        ///< becomes command.txt
     std::int64_t samples = 0;   ///< training samples of one epoch
     std::int64_t parameters = 0;
-    std::vector<Place> places;                     ///< by role
+    bool one_thread = false;    ///< step(), span() and progress() are called from one thread only: figures need no lock
+    std::vector<Place> places;  ///< by role
     std::map<std::string, std::string> libraries;  ///< names and versions beside those that this room uses
 };
 

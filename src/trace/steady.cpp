@@ -18,7 +18,7 @@ void SteadyWindow::add(const UpdateRow& row) {
     total_.samples += row.samples;
     total_.gradients += row.contributors;
     total_.staleness += row.mean_staleness * row.contributors;
-    if (total_.updates % stride_ != 0) return;
+    if ((total_.updates & (stride_ - 1)) != 0) return;  // a power of two
     marks_.push_back(total_);
     if (marks_.size() <= marks_max) return;
     std::size_t kept = 0;

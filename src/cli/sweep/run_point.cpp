@@ -16,6 +16,7 @@ std::string run(const Setting& setting, const Task& task, const PointOptions& op
     trace::RecorderOptions output;
     output.samples = setting.loaded.samples;
     output.parameters = setting.loaded.parameters;
+    output.one_thread = backend->one_thread();
     const bool keep = !options.runs.empty();
     if (keep) {
         output.directory = options.runs + "/" + identity_text(task.identity);

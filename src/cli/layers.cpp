@@ -48,6 +48,8 @@ Node read_file_layers(const std::string& path, std::vector<std::string>& chain) 
     }
     if (chain.size() > 64) throw InputError(extends->where, "extends", "more than 64 files extend each other");
     if (!fs::exists(base_path, error)) throw InputError(extends->where, "extends", "there is no file " + base_path);
+    if (fs::is_directory(base_path, error))
+        throw InputError(extends->where, "extends", base_path + " is a folder, expected a scenario file");
     Node base = read_file_layers(base_path, chain);
     if (!base.is(Kind::object)) {
         throw InputError(base.where, "", "expected a JSON object, found " + describe(base));

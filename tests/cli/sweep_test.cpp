@@ -79,8 +79,19 @@ TEST_CASE("conditions over keys") {
     CHECK_FALSE(holds("protocol.n <= 8"));
     CHECK_FALSE(holds("protocol.n"));
     CHECK(holds("protocol.name != \"n-softsync\" || protocol.n <= 8"));
-    for (const char* text : {"workers.count =", "workers.count = 8", "(1", "\"a", "workers count", ""})
+    for (const char* text : {"workers.count =", "workers.count = 8", "(1", "\"a", "workers count", "", "1, 1"})
         CHECK_THROWS_AS(Condition(text, {}), InputError);
+    // Texts are equal or not, and nothing else.
+    CHECK_FALSE(holds("protocol.name == 3"));
+    CHECK(holds("\"a\" != \"b\" && protocol.name != 3"));
+    for (const char* text : {"protocol.name", "\"abc\"", "protocol.name > 3", "\"a\" < \"b\"",
+                             "workers.count < protocol.name", "protocol.name - 1"}) {
+        CAPTURE(text);
+        CHECK_THROWS_AS(holds(text), InputError);
+    }
+    Condition object("protocol == 3", {});
+    object.holds(tree);
+    CHECK_THROWS_AS(object.check_keys(), InputError);
     Condition misspelt("workers.cuont > 1", {});
     misspelt.holds(tree);
     CHECK_THROWS_WITH_AS(misspelt.check_keys(),

@@ -73,14 +73,18 @@ std::uint32_t Resolver::combinations() const {
     std::uint64_t count = 1;
     for (const Dimension& dimension : sweep_.dimensions) {
         count *= dimension.size;
-        if (count > 100'000'000) throw InputError(sweep_.path + ": axes: more than 100,000,000 combinations of values");
+        if (count > 100'000'000)
+            throw InputError(sweep_.tree.at("axes").where, "axes",
+                             "expected at most 100,000,000 combinations of values, found more");
     }
     return static_cast<std::uint32_t>(count);
 }
 
 std::uint32_t Resolver::settings() const {
     const std::uint64_t count = std::uint64_t{combinations()} * sweep_.variants.size();
-    if (count > 100'000'000) throw InputError(sweep_.path + ": more than 100,000,000 settings");
+    if (count > 100'000'000)
+        throw InputError(sweep_.tree.at("variants").where, "variants",
+                         "expected at most 100,000,000 settings of all variants, found more");
     return static_cast<std::uint32_t>(count);
 }
 
@@ -88,7 +92,9 @@ std::int32_t Resolver::choices() const {
     std::int64_t count = 1;
     for (const Axis& axis : sweep_.tuning ? sweep_.tuning->axes : std::vector<Axis>{}) {
         count *= static_cast<std::int64_t>(axis.values.size());
-        if (count > 1'000'000) throw InputError(sweep_.path + ": tune.axes: more than 1,000,000 combinations");
+        if (count > 1'000'000)
+            throw InputError(sweep_.tree.at("tune").at("axes").where, "tune.axes",
+                             "expected at most 1,000,000 combinations of values, found more");
     }
     return static_cast<std::int32_t>(count);
 }

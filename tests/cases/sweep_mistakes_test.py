@@ -71,7 +71,7 @@ MISTAKES = (
     ("workers.count * workers.batch_size <= 100", "protocol.name != 3, 1", 13,
      'where: "protocol.name != 3, 1": expected one condition; && and || join several'),
     ("workers.count * workers.batch_size <= 100", "protocol != 3", 13,
-     'where: "protocol != 3": "protocol" is an object or an array, expected a key with a number, a text, true or false'),
+     'where: "protocol != 3": "protocol" is an object or an array, expected a key with a number, a text, '),
     ("<= 100", "<= 1", 13, 'where: "workers.count * workers.batch_size <= 1" leaves no point'),
 )
 TUNE = '"tune": {"axes": {"optimizer.learning_rate": [0.1]}, "by": "train_loss", "seeds": [9]},\n  "where"'

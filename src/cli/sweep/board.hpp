@@ -35,7 +35,7 @@ struct Pick {
     std::int32_t choice = -1;          ///< -1: none of its runs came to a figure
     double mean = 0;                   ///< of the figure, over the tuning seeds
     int without = 0;                   ///< tuning runs of this choice without figure: diverged or failed
-    std::vector<std::string> at_edge;  ///< tuned keys whose best value is the first or last of those tried
+    std::vector<std::string> at_edge;  ///< tuned keys whose best value is the smallest or largest of those tried
 };
 
 /// The shard that this process works on: point i belongs to shard i % count + 1, a tuned setting as a whole.
@@ -107,6 +107,7 @@ private:
     void add_reports(std::size_t setting);
     void tuned(std::size_t setting);
     Pick best_of(std::size_t setting) const;
+    std::vector<std::string> at_edge(const PlannedSetting& planned, std::int32_t best) const;
     bool mine(std::size_t point) const {
         return static_cast<int>(point % std::size_t(shard_.count)) == shard_.number - 1;
     }

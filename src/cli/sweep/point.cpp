@@ -125,9 +125,12 @@ std::vector<std::pair<const Axis*, std::size_t>> Resolver::values_of(SettingId i
     return values;
 }
 
-std::string Resolver::describe(SettingId id) const {
+std::string Resolver::describe(SettingId id, const Node* resolved) const {
     std::string text = "variant \"" + sweep_.variants[variant_of(id.setting)].label + "\"";
-    for (const auto& [axis, index] : values_of(id)) text += ", " + axis->key + " = " + cell_text(&axis->values[index]);
+    for (const auto& [axis, index] : values_of(id)) {
+        if (!resolved || value_at(*resolved, axis->key))
+            text += ", " + axis->key + " = " + cell_text(&axis->values[index]);
+    }
     return text;
 }
 
@@ -169,6 +172,14 @@ const Setting& Resolver::at(SettingId id) {
     }
     last_id_ = id;
     return last_;
+}
+
+std::vector<std::string> cells_without_choice(const SweepFile& sweep, std::vector<std::string> cells) {
+    for (const Axis& axis : sweep.tuning ? sweep.tuning->axes : std::vector<Axis>{}) {
+        for (std::size_t i = 0; i < sweep.swept.size(); ++i)
+            if (sweep.swept[i] == axis.key) cells[i].clear();
+    }
+    return cells;
 }
 
 std::uint64_t identity_of(std::uint64_t content, const std::string& label, Phase phase, std::int64_t seed) {

@@ -195,8 +195,10 @@ void Results::widen(const std::string& text, const SweptCells& swept) {
         }
         // They stand behind point, phase, label and seed.
         if (const auto* own = swept(std::stoull(cells_.front(), nullptr, 16)))
-            for (std::size_t i = 0; i < own->size(); ++i)
-                if (split_csv((*own)[i], cell)) row[4 + i] = cell.front();
+            for (std::size_t i = 0; i < own->size(); ++i) {
+                const bool lacked = std::find(header_.begin(), header_.end(), wide[4 + i]) == header_.end();
+                if (lacked && split_csv((*own)[i], cell)) row[4 + i] = cell.front();
+            }
         out += joined(row) + "\n";
     });
     trace::write_file_by_rename(path_, out);

@@ -170,7 +170,7 @@ std::string best_text(const SweepFile& sweep, std::vector<SettingSummary> settin
             table.back().push_back(cell.front());
         }
     }
-    if (table.size() == 1) return "no finished run has the figure " + by + "\n";
+    if (table.size() == 1) return "none of the finished runs has the figure " + by + "\n";
     std::string text;
     for (const auto& row : table) {
         std::string line;

@@ -9,6 +9,7 @@
 #include "cli/sweep/check_platforms.hpp"
 #include "cli/sweep/dispatcher.hpp"
 #include "cli/sweep/estimate_points.hpp"
+#include "cli/sweep/overridden.hpp"
 #include "cli/sweep/ranks.hpp"
 #include "cli/sweep/report.hpp"
 #include "cli/sweep/sweep_directory.hpp"
@@ -152,10 +153,25 @@ int dry_run(const Plan& plan, Resolver& resolver, const std::string& directory, 
     return exit_finished;
 }
 
+/// --best without anything to compare is a wrong folder more often than an early question.
+void require_finished(const std::vector<SettingSummary>& settings, const Board& board, const std::string& directory) {
+    for (const SettingSummary& setting : settings)
+        if (setting.n > 0) return;
+    std::string why = "has no finished point of this sweep's report, so none is best";
+    if (!holds_sweep(directory))
+        why += "; there is no results.csv: expected the folder that the sweep ran in (--out)";
+    else if (board.done() > 0)
+        why += fmt::format("; the {} points that ended there did not finish or are of the tuning", board.done());
+    else if (board.of_others() > 0)
+        why += fmt::format("; {} rows are of other points", board.of_others());
+    throw InputError(directory + ": " + why);
+}
+
 int show_status(const Plan& plan, Resolver& resolver, const std::string& directory, const SweepOptions& options) {
     const Picture picture(plan, resolver, directory);
     if (options.best > 0) {
         const auto settings = summarize(picture.board, resolver, picture.table);
+        require_finished(settings, picture.board, directory);
         const auto text = options.json ? best_json : best_text;
         fmt::print("{}", text(*plan.sweep, settings, options.by, options.best));
         return exit_finished;
@@ -265,6 +281,7 @@ int sweep_command(const SweepOptions& given) {
     const SweepFile sweep = read_sweep(options.sweep, options.sets);
     Resolver resolver(sweep);
     const Plan plan = make_plan(sweep, resolver);
+    for (const auto& text : overridden_sets(sweep, options.sets)) warn(text);
     const std::string directory = options.directory.empty() ? default_sweep_directory(sweep) : options.directory;
     print_remarks(plan);
     if (options.dry_run) return dry_run(plan, resolver, directory, options);

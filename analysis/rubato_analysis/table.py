@@ -34,6 +34,8 @@ def read_typed(path: str, required: list[str], types_of: Callable[[list[str]], d
             data = file.read()
     except OSError as error:
         raise AnalysisError(f"{path}: {error.strerror.lower()}") from None
+    # A spreadsheet may have saved it.
+    data = data.removeprefix(b"\xef\xbb\xbf").replace(b"\r\n", b"\n")
     columns, body = _split(path, required, data)
     types = types_of(columns)
     body = _rows_of_equal_width(path, len(columns), body)
@@ -53,7 +55,7 @@ def _split(path: str, required: list[str], data: bytes) -> tuple[list[str], byte
             _warn(path, 1, "the file is empty")
         return [], b""
     header, _, body = data[:end].partition(b"\n")
-    columns = header.decode("utf-8", "replace").rstrip("\r").split(",")
+    columns = header.decode("utf-8", "replace").split(",")
     if missing := [name for name in required if name not in columns]:
         raise AnalysisError(f"{path}:1: column{'s' if len(missing) > 1 else ''} {', '.join(missing)} missing")
     if twice := [name for name in columns if columns.count(name) > 1]:

@@ -9,6 +9,7 @@ import unittest
 import warnings
 
 import numpy as np
+import pandas as pd
 import rubato_analysis
 from rubato_analysis import AnalysisError, TraceWarning, load_sweep
 from rubato_analysis.kinds import conditions
@@ -119,6 +120,16 @@ class SweepTest(unittest.TestCase):
         self.write("\n".join(lines[:5] + ["ff,report"] + lines[5:]))
         with self.assertRaisesRegex(AnalysisError, "results.csv:6: 2 cells"):
             load_sweep(self.path)
+
+    def test_a_table_that_a_spreadsheet_saved(self) -> None:
+        whole, expected = self.text(), self.load()[0]
+        for text in (whole, "\ufeff" + whole):
+            with open(self.table, "w", encoding="utf-8", newline="\r\n") as file:
+                file.write(text)
+            sweep, warned = self.load()
+            self.assertEqual(warned, [])
+            pd.testing.assert_frame_equal(sweep.results, expected.results)
+            pd.testing.assert_frame_equal(sweep.aggregate, expected.aggregate)
 
     def test_a_point_that_was_run_again_counts_once(self) -> None:
         failed = next(line for line in self.text().split("\n") if ",failed," in line)

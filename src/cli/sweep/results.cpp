@@ -2,6 +2,7 @@
 
 #include "cli/log.hpp"
 #include "cli/sweep/csv.hpp"
+#include "cli/sweep/table_text.hpp"
 #include "trace/environment.hpp"
 #include "trace/line_file.hpp"
 #include "trace/recorder.hpp"
@@ -28,34 +29,6 @@ std::string joined(const std::vector<std::string>& cells) {
 
 bool is_identity(const std::string& text) {
     return text.size() == 16 && text.find_first_not_of("0123456789abcdef") == std::string::npos;
-}
-
-/// The rest of the file from `at` on.
-std::string read_from(int descriptor, std::int64_t at) {
-    struct stat now {};
-    if (::fstat(descriptor, &now) != 0 || now.st_size <= at) return {};
-    std::string text(static_cast<std::size_t>(now.st_size - at), '\0');
-    std::size_t used = 0;
-    while (used < text.size()) {
-        const ssize_t count =
-            ::pread(descriptor, text.data() + used, text.size() - used, at + static_cast<std::int64_t>(used));
-        if (count < 0 && errno == EINTR) continue;
-        if (count <= 0) break;
-        used += static_cast<std::size_t>(count);
-    }
-    text.resize(used);
-    return text;
-}
-
-/// Calls with each whole line, without its newline. Returns the bytes that they took.
-template <class F>
-std::size_t each_line(std::string_view text, F&& call) {
-    std::size_t begin = 0;
-    for (std::size_t end = text.find('\n'); end != std::string_view::npos; end = text.find('\n', begin)) {
-        call(text.substr(begin, end - begin));
-        begin = end + 1;
-    }
-    return begin;
 }
 
 }  // namespace
@@ -123,7 +96,9 @@ void Results::read_header() {
         header_.clear();  // made, and killed before its first line was whole
         return;
     }
-    if (!split_csv(std::string_view(text).substr(0, end), header_) || header_.front() != "point")
+    const std::string_view line(text.data(), end);
+    foreign_ = plain_header(line).size() != line.size();
+    if (!split_csv(plain_header(line), header_) || header_.front() != "point")
         throw InputError(path_ + ":1: is no table of results: expected the column \"point\" first");
     read_ = static_cast<std::int64_t>(end) + 1;
     line_ = 1;
@@ -160,6 +135,10 @@ bool Results::open_for_writing(Claims& claims, const SweptCells& swept) {
         if (error != 0) fail(error);
         read_header();
         return false;
+    }
+    if (foreign_) {
+        trace::write_file_by_rename(path_, plain_table(read_from(descriptor_, 0)));
+        open_for_reading();
     }
     end_last_line();
     const bool lacks = std::any_of(columns_.begin(), columns_.end(), [&](const auto& name) {
@@ -233,7 +212,7 @@ void Results::read_new(const Take& take) {
     const std::size_t whole = each_line(text, [&](std::string_view line) { take_line(line, take); });
     read_ += static_cast<std::int64_t>(whole);
     // A last line without its end may be one that an editor has left so: it counts if it is whole, and only then.
-    const std::string_view rest = std::string_view(text).substr(whole);
+    const std::string_view rest = without_return(std::string_view(text).substr(whole));
     if (rest.empty() || writable_) return;
     if (is_whole(rest))
         take({std::stoull(cells_.front(), nullptr, 16), cells_});

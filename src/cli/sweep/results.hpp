@@ -84,6 +84,7 @@ private:
     int descriptor_ = -1;
     bool writable_ = false;
     bool broken_ = false;
+    bool foreign_ = false;  ///< a spreadsheet has left its line ends or a mark before the header
     int generation_ = 0;
     std::int64_t read_ = 0;  ///< bytes up to the last whole line that was read
     std::int64_t line_ = 0;

@@ -186,7 +186,7 @@ class SweepResume(SweepCase):
         parts = [self.sweep(sweep, "--shard", f"{i}/4")["points"] for i in (1, 2, 3, 4)]
         self.assertEqual(sum(parts), 9)
         self.assertLessEqual(max(parts) - min(parts), 1)
-        self.each_once(8)
+        self.each_once(9)
         self.assertEqual(self.sweep(sweep)["skipped"], 9)
         self.assertEqual([row["n"] for row in self.table("aggregate.csv")], ["3"] * 3)
 

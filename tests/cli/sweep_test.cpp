@@ -43,9 +43,14 @@ TEST_CASE("mean, median, deviation and interval") {
     CHECK(four.median == 3);
     CHECK(four.std == doctest::Approx(std::sqrt(38.0 / 3)));
     CHECK(four.ci95 == doctest::Approx(3.182446305 * std::sqrt(38.0 / 3) / 2));
-    const Statistics equal = statistics({5, 5, 5});
-    CHECK(equal.std == 0);
-    CHECK(equal.ci95 == 0);
+    for (const double value : {5.0, 0.1, 1e-9 / 3}) {
+        for (const std::size_t n : {2, 3, 7, 10}) {
+            const Statistics equal = statistics(std::vector<double>(n, value));
+            CHECK(equal.mean == value);
+            CHECK(equal.std == 0);
+            CHECK(equal.ci95 == 0);
+        }
+    }
 }
 
 TEST_CASE("cells are quoted, and read back") {

@@ -118,10 +118,8 @@ void Board::begin() {
 }
 
 std::vector<std::uint64_t> Board::identities() const {
-    std::vector<std::uint64_t> all;
-    all.reserve(known_.size());
-    for (const auto& [identity, known] : known_) all.push_back(identity);
-    std::sort(all.begin(), all.end());
+    std::vector<std::uint64_t> all = possible();
+    std::erase_if(all, [this](std::uint64_t identity) { return !known_.contains(identity); });
     return all;
 }
 

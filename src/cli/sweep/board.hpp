@@ -88,6 +88,7 @@ public:
     bool has_hopeless() const { return !hopeless_.empty(); }
     PointState state(const Task& task) const;
     /// Points that belong to the sweep as far as is known: without those to be reported while their tuning is not done.
+    /// In the order of the sweep, as of its settings in aggregate.csv.
     std::vector<std::uint64_t> identities() const;
     /// Points that may belong to the sweep, all shards and whatever tuning picks.
     std::vector<std::uint64_t> possible() const;

@@ -122,7 +122,7 @@ std::size_t Results::column(std::string_view name) const {
     return static_cast<std::size_t>(found - header_.begin());
 }
 
-bool Results::open_for_writing(Claims& claims, const SweptCells& swept) {
+bool Results::open_for_writing(Claims& claims, const SweptCells& swept, bool changed) {
     const Claims::Writing lock(claims);
     writable_ = true;
     const int made = ::open(path_.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
@@ -144,10 +144,10 @@ bool Results::open_for_writing(Claims& claims, const SweptCells& swept) {
     const bool lacks = std::any_of(columns_.begin(), columns_.end(), [&](const auto& name) {
         return std::find(header_.begin(), header_.end(), name) == header_.end();
     });
-    if (!lacks) return false;
-    widen(read_from(descriptor_, read_), swept);
+    // Columns may be there already from a sweep that had other points.
+    if (lacks || changed) widen(read_from(descriptor_, 0), swept);
     open_for_reading();
-    return true;
+    return lacks;
 }
 
 /// Whoever wrote here last was killed in the middle of a line, or an editor has left its end out.
@@ -159,28 +159,31 @@ void Results::end_last_line() {
 
 /// Columns of this sweep first, what only older rows have behind them; `version` stays last.
 void Results::widen(const std::string& text, const SweptCells& swept) {
+    const auto place_of = [](const std::vector<std::string>& names, const std::string& name) {
+        return static_cast<std::size_t>(std::find(names.begin(), names.end(), name) - names.begin());
+    };
     std::vector<std::string> wide(columns_.begin(), columns_.end() - 1);
     for (const auto& name : header_) {
         if (std::find(columns_.begin(), columns_.end(), name) == columns_.end()) wide.push_back(name);
     }
     wide.emplace_back("version");
+    const std::size_t status = place_of(wide, "status");
+    std::vector<std::size_t> from;
+    for (const auto& name : wide) from.push_back(place_of(header_, name));
     std::string out = joined(wide) + "\n";
     std::vector<std::string> row(wide.size()), cell;
-    each_line(text, [&](std::string_view line) {
+    each_line(std::string_view(text).substr(static_cast<std::size_t>(read_)), [&](std::string_view line) {
         if (!is_whole(line)) return;
-        for (std::size_t i = 0; i < wide.size(); ++i) {
-            const auto found = std::find(header_.begin(), header_.end(), wide[i]);
-            row[i] = found == header_.end() ? "" : cells_[static_cast<std::size_t>(found - header_.begin())];
-        }
-        // They stand behind point, phase, label and seed.
-        if (const auto* own = swept(std::stoull(cells_.front(), nullptr, 16)))
-            for (std::size_t i = 0; i < own->size(); ++i) {
-                const bool lacked = std::find(header_.begin(), header_.end(), wide[4 + i]) == header_.end();
-                if (lacked && split_csv((*own)[i], cell)) row[4 + i] = cell.front();
-            }
+        for (std::size_t i = 0; i < wide.size(); ++i) row[i] = from[i] < cells_.size() ? cells_[from[i]] : "";
+        // The swept keys stand behind point, phase, label and seed. Failed points are tried again, and get a new row.
+        const bool lacks = std::any_of(row.begin() + 4, row.begin() + static_cast<std::ptrdiff_t>(status),
+                                       [](const auto& one) { return one.empty(); });
+        const auto* own = lacks && row[status] != "failed" ? swept(std::stoull(row.front(), nullptr, 16)) : nullptr;
+        for (std::size_t i = 0; own && i < own->size(); ++i)
+            if (row[4 + i].empty() && split_csv((*own)[i], cell)) row[4 + i] = cell.front();
         out += joined(row) + "\n";
     });
-    trace::write_file_by_rename(path_, out);
+    if (out != text) trace::write_file_by_rename(path_, out);
 }
 
 bool Results::has_grown() const {

@@ -89,14 +89,15 @@ std::unordered_map<std::uint64_t, SettingId> settings_of_points(const Plan& plan
 }
 
 /// Makes or opens the table; rows of an earlier sweep that are points of this one get the cells that they lack.
-void open_table(Results& results, Claims& claims, const Plan& plan, Resolver& resolver, const std::string& directory) {
+void open_table(Results& results, Claims& claims, const Plan& plan, Resolver& resolver, const std::string& directory,
+                bool changed) {
     std::optional<std::unordered_map<std::uint64_t, SettingId>> points;
     const auto swept = [&](std::uint64_t identity) -> const std::vector<std::string>* {
         if (!points) points = settings_of_points(plan);
         const auto found = points->find(identity);
         return found == points->end() ? nullptr : &resolver.at(found->second).cells;
     };
-    if (results.open_for_writing(claims, swept))
+    if (results.open_for_writing(claims, swept, changed))
         note(directory + "/results.csv: columns were added for keys that are new");
 }
 
@@ -210,10 +211,11 @@ int run_sweep(const Plan& plan, Resolver& resolver, const std::string& directory
     const auto begin = std::chrono::steady_clock::now();
     const std::atomic<bool>& interrupted = watch_signals();
     if (!holds_sweep(directory)) check_platforms(plan, resolver);
-    if (enter_sweep_directory(directory, *plan.sweep)) note(directory + "/sweep.json: the sweep has changed since");
+    const bool changed = enter_sweep_directory(directory, *plan.sweep);
+    if (changed) note(directory + "/sweep.json: the sweep has changed since");
     Claims claims(directory);
     Results results(directory, result_columns(*plan.sweep));
-    open_table(results, claims, plan, resolver, directory);
+    open_table(results, claims, plan, resolver, directory, changed);
     Board board(plan, resolver, parse_shard(options.shard));
     {
         // Before the first row: a kill must not leave the list of an earlier version of the sweep.

@@ -7,11 +7,13 @@ import sys
 import tempfile
 import unittest
 import warnings
+from pathlib import Path
+from unittest import mock
 
 import numpy as np
 import pandas as pd
 import rubato_analysis
-from rubato_analysis import AnalysisError, TraceWarning, load_sweep
+from rubato_analysis import AnalysisError, TraceWarning, load_sweep, program
 from rubato_analysis.kinds import conditions
 from rubato_analysis.points import collect, series_of_points
 from rubato_analysis.statistics import student_quantile
@@ -234,6 +236,27 @@ class RunTest(unittest.TestCase):
 
     def test_a_run_that_diverged_has_a_summary(self) -> None:
         self.assertEqual(rubato_analysis.run("a.json", set={"lost": 1}, rubato=self.program)["status"], "diverged")
+
+    def test_where_the_program_is(self) -> None:
+        nothing = os.path.join(self.root.name, "nothing")
+        os.makedirs(nothing)
+        at = os.path.dirname(self.program)
+        with mock.patch.object(program, "BUILD", Path(nothing)), mock.patch.dict(os.environ, {"PATH": nothing}):
+            os.environ.pop("RUBATO", None)
+            with self.assertRaisesRegex(AnalysisError, r"\Arubato is neither on PATH nor at \S+/nothing/rubato; the "
+                                        r"environment variable RUBATO, or rubato=PATH, names the program\Z"):
+                rubato_analysis.run("a.json")
+            with mock.patch.object(program, "BUILD", Path(at)):
+                self.assertEqual(program.find_program(), self.program)
+                self.assertEqual(rubato_analysis.run("a.json")["words"][-1], "a.json")
+            with mock.patch.dict(os.environ, {"PATH": at}):
+                self.assertEqual(program.find_program(), "rubato")
+            with mock.patch.dict(os.environ, {"RUBATO": self.program}):
+                self.assertEqual(rubato_analysis.run("a.json")["words"][-1], "a.json")
+            with mock.patch.dict(os.environ, {"RUBATO": "/nowhere/rubato"}):
+                with self.assertRaisesRegex(AnalysisError, r"\ARUBATO=/nowhere/rubato: is no program that can be"):
+                    rubato_analysis.run("a.json")
+        self.assertEqual(program.BUILD, Path(__file__).resolve().parents[2] / "build")
 
     def test_failures(self) -> None:
         with self.assertRaises(AnalysisError) as caught:

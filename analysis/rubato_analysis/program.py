@@ -42,8 +42,8 @@ def run(scenario: str | os.PathLike[str] | Mapping[str, Any], set: Mapping[str, 
 
 
 def find_program() -> str:
-    """The program: what the environment variable RUBATO names, else `rubato` on PATH, else that in the folder `build` of
-    the source tree that this package lies in. Raises AnalysisError where there is none."""
+    """The program: what the environment variable RUBATO names, else `rubato` on PATH, else that in `build` of the
+    source tree that this package lies in. Raises AnalysisError where there is none."""
     named = os.environ.get("RUBATO", "")
     if named:
         if shutil.which(named):

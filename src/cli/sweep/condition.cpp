@@ -150,7 +150,7 @@ void Condition::check_keys() const {
         for (const SchemaKey& key : schema_keys()) known.push_back(key.path);
         const std::string near = nearest(variable.path, known);
         impl_->fail("\"" + variable.path + "\" is no key of a scenario" +
-                    (near.empty() ? "" : "; did you mean " + near + "?"));
+                    (near.empty() ? "; texts stand in double quotes" : "; did you mean " + near + "?"));
     }
 }
 

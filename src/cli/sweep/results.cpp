@@ -118,7 +118,9 @@ void Results::read_header() {
 
 std::size_t Results::column(std::string_view name) const {
     const auto found = std::find(header_.begin(), header_.end(), name);
-    if (found == header_.end()) throw InputError(path_ + ": has no column \"" + std::string(name) + "\"");
+    if (found == header_.end())
+        throw InputError(path_ + ":1: has no column \"" + std::string(name) +
+                         "\": expected a table that rubato sweep wrote");
     return static_cast<std::size_t>(found - header_.begin());
 }
 

@@ -50,12 +50,14 @@ void set_ranks(Node& node, int rank) {
 
 /// Keys that a sweep cannot vary, with the reason.
 void check_key(const std::string& key, const Where& where, const std::string& path) {
-    const std::string first = split_path(key).front();
+    const auto parts = split_path(key);
+    const std::string& first = parts.front();
+    if (std::find(parts.begin(), parts.end(), "") != parts.end())
+        throw InputError(where, path, "expected a key of the scenario with dots between its parts, such as protocol.n");
     if (first == "seed") throw InputError(where, path, "seeds are listed in \"seeds\"");
     for (const char* fixed : {"extends", "name", "$schema"}) {
         if (first == fixed) throw InputError(where, path, "\"" + first + "\" cannot be varied");
     }
-    const auto parts = split_path(key);
     if (std::find(parts.begin(), parts.end(), "comment") != parts.end())
         throw InputError(where, path, "comments cannot be varied: they are for people and change nothing");
 }

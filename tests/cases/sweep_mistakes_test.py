@@ -142,6 +142,8 @@ class SweepMistakes(SweepCase):
     def test_a_mistake_in_the_base_names_the_base(self) -> None:
         (self.work / "base.json").write_text((self.work / "base.json").read_text().replace("samples", "smaples"))
         self.assertIn("base.json:1: data.smaples: unknown key", self.refused_text(GOOD))
+        (self.work / "base.json").write_text('{"extends": "."}')
+        self.assertIn("base.json:1: extends: . is a folder, expected a scenario file", self.refused_text(GOOD))
 
     def test_truncated_anywhere(self) -> None:
         for length in range(0, len(GOOD) - 2, 37):

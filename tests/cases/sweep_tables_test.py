@@ -149,6 +149,8 @@ class SweepTables(SweepCase):
         self.assertEqual(warnings, [
             'rubato: warning: --set workers.batch_size=7: is overridden by the axis "workers.batch_size" of the sweep',
             'rubato: warning: --set protocol.name=hardsync: is overridden by the variant "hard" of the sweep'])
+        self.sweep({**sweep, "seeds": [1, 2]}, "--set", "seed=3", "--status")
+        self.assertIn('--set seed=3: is overridden by "seeds" of the sweep', self.said)
         # A part of an object that an axis sets, and one that it does not.
         for value, count in (('{"count": 3, "batch_size": 4}', 1), ('{"count": 3}', 0)):
             self.sweep(sweep, "--status", "--set", f"workers={value}")

@@ -17,8 +17,9 @@ bool overrides(const std::string& key, const std::string& set, const std::string
     return object && value_at(*object, std::string_view(key).substr(set.size() + 1));
 }
 
-/// "the axis "workers.count"", "the variant "a"", "all variants"; empty: nothing does.
+/// "the axis "workers.count"", "the variant "a"", "all variants", ""seeds""; empty: nothing does.
 std::string overriders(const SweepFile& sweep, const std::string& set, const std::string& value) {
+    if (set == "seed" && sweep.tree.find("seeds")) return "\"seeds\"";
     for (const Axis& axis : sweep.axes)
         if (overrides(axis.key, set, value)) return "the axis \"" + axis.key + "\"";
     for (const Axis& axis : sweep.tuning ? sweep.tuning->axes : std::vector<Axis>{})

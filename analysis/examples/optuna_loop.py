@@ -5,7 +5,7 @@ import sys
 import rubato_analysis
 
 
-def objective(trial, scenario: str, rubato: str = "rubato") -> float:
+def objective(trial, scenario: str, rubato: str | None = None) -> float:
     """Validation error of one run; a run that diverged is as bad as can be."""
     summary = rubato_analysis.run(scenario, rubato=rubato, set={
         "optimizer.learning_rate": trial.suggest_float("learning_rate", 1e-3, 1.0, log=True),

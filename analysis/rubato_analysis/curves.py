@@ -9,6 +9,7 @@ from matplotlib.figure import Figure
 
 from rubato_analysis.errors import AnalysisError
 from rubato_analysis.figure import Data, new_figure, set_caption, set_title, shared_legend
+from rubato_analysis.log_axis import logarithmic_y
 from rubato_analysis.metrics import band_text, format_axis, losses_text, metric_text, within_fractions
 from rubato_analysis.points import Points, series_of_points
 from rubato_analysis.resample import band_of
@@ -134,9 +135,9 @@ def groups_of_points(points: Points) -> tuple[list[Group], int]:
 
 
 def plot_groups(groups: list[Group], axis: str, log: bool, band: str, metrics: list[str], title: str,
-                notes: list[str] | None) -> tuple[Figure, Data]:
+                notes: list[str] | None, log_y: bool = False) -> tuple[Figure, Data]:
     """A panel for each metric that any run has. Without notes, curves of single runs speak for themselves."""
-    runs, data, counts = [run for group in groups for run in group.runs], Data(), []
+    runs, data, counts, fallen = [run for group in groups for run in group.runs], Data(), [], []
     known = [c for c in metrics or PANELS if any(c in r.evals and np.isfinite(r.evals[c].astype("float64")).any()
                                                  for r in runs)]
     if not known or (metrics and known != metrics):
@@ -150,30 +151,34 @@ def plot_groups(groups: list[Group], axis: str, log: bool, band: str, metrics: l
         ax.set(xlabel=axis_label(axis, runs), ylabel=metric_text(column))
         if not log:
             ax.set_xlim(0, None)
-        format_axis(ax.yaxis, column)
+        if log_y:
+            fallen.append(logarithmic_y(ax, column, data, column))
+        else:
+            format_axis(ax.yaxis, column)
         within_fractions(ax, column)
     if notes is None and all(len(group.runs) == 1 for group in groups):
-        set_title(figure, f"Convergence: {title}", subtitle_of(runs))
+        set_title(figure, f"Convergence: {title}", ". ".join(filter(None, [subtitle_of(runs), *fallen])))
     else:
         status = pd.DataFrame({"status": [run.status for run in runs]})
         set_caption(figure, f"Convergence: {title}", [
             subtitle_of(runs) + ".", band_text(counts, band),
-            losses_text(status, "drawn up to a cross", "drawn likewise, in no mean"), *(notes or [])])
+            losses_text(status, "drawn up to a cross", "drawn likewise, in no mean"), *fallen, *(notes or [])])
     shared_legend(figure, axes)
     return figure, data
 
 
 def plot(runs: list[Run], axis: str = "time", log: bool = False, band: str = "ci95",
-         metrics: list[str] | None = None, each: bool = False) -> tuple[Figure, Data]:
+         metrics: list[str] | None = None, each: bool = False, log_y: bool = False) -> tuple[Figure, Data]:
     """A panel for each of test error, validation error and training loss that any run has. Runs that differ in their
     seed alone are one curve with a band, unless `each`. On a logarithmic x axis the evaluation of the initial weights,
     at 0, falls off."""
     groups = [Group(one.label, one.style, [one.run]) for one in series_of(runs)] if each else groups_of_runs(runs)
-    return plot_groups(groups, axis, log, band, metrics or [], title_of(runs), None)
+    return plot_groups(groups, axis, log, band, metrics or [], title_of(runs), None, log_y)
 
 
-def plot_points(points: Points, axis: str, log: bool, band: str, metrics: list[str]) -> tuple[Figure, Data]:
+def plot_points(points: Points, axis: str, log: bool, band: str, metrics: list[str],
+                log_y: bool = False) -> tuple[Figure, Data]:
     """Curves of sweeps, and of runs beside them: a series for each label and setting, over its seeds."""
     groups, without = groups_of_points(points)
     notes = [f"{without} points have no run directory and are not shown."] if without else []
-    return plot_groups(groups, axis, log, band, metrics, points.title, notes)
+    return plot_groups(groups, axis, log, band, metrics, points.title, notes, log_y)

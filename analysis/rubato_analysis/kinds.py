@@ -56,10 +56,10 @@ def points_of(opened: Opened, options: dict[str, Any]) -> Points:
 
 def _curves(opened: Opened, options: dict[str, Any]) -> tuple[Figure, Data]:
     axis, log, band = options.get("x", "time"), options.get("log", False), options.get("band", "ci95")
-    metrics = options.get("metric") or []
+    metrics, log_y = options.get("metric") or [], options.get("log_y", False)
     if any(isinstance(one, Sweep) for one in opened) or options.get("where"):
-        return curves.plot_points(points_of(opened, options), axis, log, band, metrics)
-    return curves.plot(runs_only(opened), axis, log, band, metrics, options.get("each", False))
+        return curves.plot_points(points_of(opened, options), axis, log, band, metrics, log_y)
+    return curves.plot(runs_only(opened), axis, log, band, metrics, options.get("each", False), log_y)
 
 
 def _staleness(opened: Opened, options: dict[str, Any]) -> tuple[Figure, Data]:
@@ -99,9 +99,15 @@ def _where(command: argparse.ArgumentParser) -> None:
                               "be repeated")
 
 
+def _log_y(command: argparse.ArgumentParser) -> None:
+    command.add_argument("--log-y", action="store_true",
+                         help="a logarithmic y axis, for what falls over several decades")
+
+
 def _declare_curves(command: argparse.ArgumentParser) -> None:
     command.add_argument("--x", choices=curves.AXES, default="time", help="the x axis (default: time, in s)")
     command.add_argument("--log", action="store_true", help="a logarithmic x axis")
+    _log_y(command)
     command.add_argument("--metric", action="append", metavar="COLUMN",
                          help="column of evals.csv, a panel each; may be repeated (default: test_error, valid_error "
                               "and train_loss, as far as they exist)")
@@ -129,6 +135,7 @@ def _declare_tradeoff(command: argparse.ArgumentParser) -> None:
     command.add_argument("--metric", metavar="FIGURE", default="test_error", help="the y axis (default: test_error)")
     command.add_argument("--x", metavar="FIGURE", default="time_s", help="the x axis (default: time_s)")
     command.add_argument("--linear", action="store_true", help="a linear x axis")
+    _log_y(command)
     _band(command)
     _where(command)
 
@@ -151,7 +158,9 @@ def _declare_target(command: argparse.ArgumentParser) -> None:
 
 
 def _declare_sensitivity(command: argparse.ArgumentParser) -> None:
-    command.add_argument("--metric", metavar="FIGURE", help="the y axis (default: valid_error, else test_error)")
+    command.add_argument("--metric", metavar="FIGURE",
+                         help="the y axis (default: what the sweep tunes by; else valid_error, or test_error)")
+    _log_y(command)
     command.add_argument("--x", metavar="KEY", default=sensitivity.LEARNING_RATE,
                          help=f"the x axis (default: {sensitivity.LEARNING_RATE})")
     command.add_argument("--phase", choices=("tune", "report", "all"),
@@ -173,14 +182,15 @@ KINDS: dict[str, Kind] = {
                      _timeline, sweeps=False),
     "tradeoff": Kind("error against training time, with contours of equal batch size and equal number of workers, and "
                      "the Pareto front (Figures 6 and 7 of Gupta et al. 2015)", _declare_tradeoff,
-                     _of_points(tradeoff.plot, metric="metric", x="x", linear="linear", band="band")),
+                     _of_points(tradeoff.plot, metric="metric", x="x", linear="linear", band="band", log_y="log_y")),
     "speedup": Kind("speed-up over a named reference against the number of workers (Figure 8 of Gupta et al. 2015)",
                     _declare_speedup,
                     _of_points(speedup.plot, metric="metric", reference="reference", base="base", band="band")),
     "target": Kind("time to target of each setting, and how many of its runs reached it", _declare_target,
                    _of_points(target.plot, by="by", key="x", log="log", band="band")),
     "sensitivity": Kind("a figure against the learning rate, or another key", _declare_sensitivity,
-                        _of_points(sensitivity.plot, metric="metric", key="x", phase="phase", band="band")),
+                        _of_points(sensitivity.plot, metric="metric", key="x", phase="phase", band="band",
+                                   log_y="log_y")),
     "figure4": Kind("staleness under n-softsync as in Figure 4 of Gupta et al. 2015", _nothing,
                     lambda opened, _: figures.figure4(runs_only(opened)), sweeps=False),
     "figure5": Kind("learning rate undivided and divided by n as in Figure 5 of Gupta et al. 2015", _nothing,

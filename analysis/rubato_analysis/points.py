@@ -2,7 +2,7 @@
 
 import json
 import os
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, Callable
 
@@ -36,6 +36,7 @@ class Points:
     runs   {point: opens its run directory}, where there is one
     names  of the sweeps and scenarios
     sweeps number of sweeps among the inputs
+    by     the figure that the sweeps tune by; None where none does, or they differ
     """
 
     rows: pd.DataFrame
@@ -43,6 +44,7 @@ class Points:
     runs: dict[str, Callable[[], Run]] = field(default_factory=dict)
     names: list[str] = field(default_factory=list)
     sweeps: int = 0
+    by: str | None = None
 
     @property
     def report(self) -> pd.DataFrame:
@@ -68,7 +70,7 @@ class Points:
         if rows.empty:
             told = " and ".join(f"{key}={values[0]}" for key, values in conditions.items())
             raise AnalysisError(f"{self.title}: no point has {told or 'ended yet'}")
-        return Points(rows, self.swept, self.runs, self.names, self.sweeps)
+        return replace(self, rows=rows)
 
     def swept_text(self) -> str:
         """The keys, for messages."""
@@ -107,7 +109,8 @@ def collect(opened: list[Run | Sweep]) -> Points:
     rows["label"] = [_label(*cells) for cells in zip(rows.label, _column(rows, "setting.protocol"),
                                                      _column(rows, "protocol.n"))]
     names = list(dict.fromkeys([sweep.name for sweep in sweeps] + [run.name for run in runs]))
-    return Points(rows, swept, openers, names, len(sweeps))
+    tuned = {str(sweep.definition["tune"].get("by")) for sweep in sweeps if "tune" in sweep.definition}
+    return Points(rows, swept, openers, names, len(sweeps), tuned.pop() if len(tuned) == 1 else None)
 
 
 @dataclass(frozen=True)

@@ -2,29 +2,33 @@
 
 import json
 import os
+import shutil
 import subprocess
 import tempfile
+from pathlib import Path
 from typing import Any, Mapping
 
 from rubato_analysis.errors import AnalysisError
+
+BUILD = Path(__file__).resolve().parents[2] / "build"
 
 
 # `set` is called as the program's option is.
 # pylint: disable-next=redefined-builtin
 def run(scenario: str | os.PathLike[str] | Mapping[str, Any], set: Mapping[str, Any] | None = None,
-        rubato: str = "rubato", out: str | os.PathLike[str] | None = None) -> dict[str, Any]:
+        rubato: str | os.PathLike[str] | None = None, out: str | os.PathLike[str] | None = None) -> dict[str, Any]:
     """Runs a scenario with `rubato run --json`; its summary.
 
     scenario  file, or the scenario itself as a dictionary (relative paths in it count from the working directory)
     set       {dotted path of a key: value}, as --set
-    rubato    the program, or the path of it
+    rubato    the program, or the path of it; None: what find_program() finds
     out       run directory; None: runs/NAME-HASH8 in the working directory, where a finished identical run is found
               again instead of being run anew
 
     A run that ended otherwise than finished (diverged, say) has a summary too: its `status` tells. Wrong input, or a
     run without a summary, is an AnalysisError with the line that rubato says.
     """
-    words = [rubato, "run", "--json", "--quiet"]
+    words = [os.fspath(rubato) if rubato is not None else find_program(), "run", "--json", "--quiet"]
     for key, value in (set or {}).items():
         words += ["--set", f"{key}={json.dumps(value)}"]
     if out is not None:
@@ -35,6 +39,22 @@ def run(scenario: str | os.PathLike[str] | Mapping[str, Any], set: Mapping[str, 
         json.dump(scenario, file)
         file.flush()
         return _summary(words + [file.name])
+
+
+def find_program() -> str:
+    """The program: what the environment variable RUBATO names, else `rubato` on PATH, else that in `build` of the
+    source tree that this package lies in. Raises AnalysisError where there is none."""
+    named = os.environ.get("RUBATO", "")
+    if named:
+        if shutil.which(named):
+            return named
+        raise AnalysisError(f"RUBATO={named}: is no program that can be started; expected the path of rubato")
+    built = BUILD / "rubato"
+    for place in ("rubato", str(built)):
+        if shutil.which(place):
+            return place
+    raise AnalysisError(f"rubato is neither on PATH nor at {built}; the environment variable RUBATO, or rubato=PATH, "
+                        "names the program")
 
 
 def _summary(words: list[str]) -> dict[str, Any]:

@@ -42,5 +42,5 @@ def band_of(curves: list[tuple[np.ndarray, np.ndarray]], band: str) -> Band:
     grid = common_grid(curves)
     table = np.array([last_values(x, y, grid) for x, y in curves])
     columns = [spread(column, band) for column in table.T]
-    low, high = ([getattr(one, side) for one in columns] for side in ("low", "high"))
-    return Band(grid, table.mean(axis=0), np.array(low), np.array(high), len(curves))
+    mean, low, high = (np.array([getattr(one, what) for one in columns]) for what in ("mean", "low", "high"))
+    return Band(grid, mean, low, high, len(curves))

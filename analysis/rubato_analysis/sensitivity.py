@@ -8,6 +8,7 @@ from matplotlib.figure import Figure
 from rubato_analysis.dots import draw_line, numeric_key, value_ticks, with_lanes
 from rubato_analysis.errors import AnalysisError
 from rubato_analysis.figure import Data, new_figure, set_caption, shared_legend
+from rubato_analysis.log_axis import logarithmic_y
 from rubato_analysis.metrics import (Measured, band_text, check_metric, format_axis, is_fraction, losses_text,
                                      metric_text, title_text, within_fractions)
 from rubato_analysis.points import Points, Series, series_of_points
@@ -16,9 +17,10 @@ LEARNING_RATE = "optimizer.learning_rate"
 
 
 def plot(points: Points, metric: str | None = None, key: str = LEARNING_RATE, phase: str | None = None,
-         band: str = "ci95") -> tuple[Figure, Data]:
+         band: str = "ci95", log_y: bool = False) -> tuple[Figure, Data]:
     """A line a series over the values of `key`, on a logarithmic axis where all are positive; rings at the lowest mean
-    of each. phase: tune (the default where there is one), report, or all."""
+    of each. metric: what the sweep tunes by is the default. phase: tune (the default where there is one), report, or
+    all."""
     phase = phase or ("tune" if (points.rows.phase == "tune").any() else "report")
     rows = points.rows if phase == "all" else points.rows[points.rows.phase == phase]
     if rows.empty:
@@ -28,7 +30,8 @@ def plot(points: Points, metric: str | None = None, key: str = LEARNING_RATE, ph
         raise AnalysisError(f"{points.title}: {key} has one value, {rows[key].iloc[0]}; swept are "
                             f"{points.swept_text()}")
     if metric is None:
-        metric = next((m for m in ("valid_error", "test_error") if m in rows and rows[m].notna().any()), "valid_error")
+        told = [name for name in (points.by, "valid_error", "test_error") if name]
+        metric = next((name for name in told if name in rows and rows[name].notna().any()), told[0])
     check_metric(rows, metric, points.title)
     data, counts = Data(), []
     figure, axes = new_figure(1, 1, 5.8, 4.0)
@@ -42,13 +45,17 @@ def plot(points: Points, metric: str | None = None, key: str = LEARNING_RATE, ph
         _ring(ax, series, key, cells)
     value_ticks(ax, values)
     ax.set(xlabel=metric_text(key), ylabel=metric_text(metric))
-    if is_fraction(metric):
-        ax.set_ylim(0, None)
-    format_axis(ax.yaxis, metric)
+    fallen = ""
+    if log_y:
+        fallen = logarithmic_y(ax, metric, data, metric)
+    else:
+        if is_fraction(metric):
+            ax.set_ylim(0, None)
+        format_axis(ax.yaxis, metric)
     within_fractions(ax, metric)
     kind = {"tune": "Runs of the tuning (its own seeds).", "report": "", "all": "Runs of tuning and report."}[phase]
     set_caption(figure, f"Sensitivity of {title_text(metric)} to {title_text(key)}: {points.title}",
-                [kind, band_text(counts, band, "bars"), "Ring: the lowest mean of a series.",
+                [kind, band_text(counts, band, "bars"), "Ring: the lowest mean of a series.", fallen,
                  losses_text(rows, "× at the upper edge")])
     shared_legend(figure, axes)
     return figure, data

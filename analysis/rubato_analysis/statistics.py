@@ -69,9 +69,11 @@ def spread(values: Iterable[float], band: str = "ci95") -> Spread:
     known = known[np.isfinite(known)]
     if known.size == 0:
         return Spread(0, math.nan, math.nan, math.nan)
-    mean = float(known.mean())
     if known.size == 1:
-        return Spread(1, mean, math.nan, math.nan)
+        return Spread(1, float(known[0]), math.nan, math.nan)
+    if known.min() == known.max():  # a sum of equal values is rounded, and so would be their deviation
+        return Spread(known.size, *[float(known[0])] * 3)
+    mean = float(known.mean())
     if band == "minmax":
         return Spread(known.size, mean, float(known.min()), float(known.max()))
     width = float(known.std(ddof=1))

@@ -11,11 +11,9 @@ import pandas as pd
 
 from rubato_analysis.errors import AnalysisError, TraceWarning
 from rubato_analysis.run_directory import Run, load, read_json
+from rubato_analysis.aggregate import aggregate
 from rubato_analysis.schema import AGGREGATE_COLUMNS, RESULTS_HEAD, RESULTS_TAIL, SUMMARY_TYPES
-from rubato_analysis.statistics import half_width
 from rubato_analysis.table import read_typed
-
-STATISTICS = ("mean", "std", "median", "ci95")
 
 
 @dataclass(frozen=True)
@@ -42,10 +40,13 @@ class Sweep:
 
     @property
     def figures(self) -> list[str]:
-        """Columns of `results` that hold figures: numbers after the status."""
+        """Columns of `results` that hold figures: numbers after the status that a run gave, not those that say what
+        it was (setting.*), nor keys of an earlier version of the sweep, which stand behind."""
         columns = list(self.results.columns)
-        after = columns[columns.index("status_detail") + 1 :]
-        return [name for name in after if pd.api.types.is_numeric_dtype(self.results[name])]
+        known = [i for i, name in enumerate(columns) if name in SUMMARY_TYPES]
+        after = columns[columns.index("status_detail") + 1 : max(known, default=len(columns)) + 1]
+        return [name for name in after if pd.api.types.is_numeric_dtype(self.results[name])
+                and not name.startswith("setting.") and name not in self.swept]
 
     @property
     def report(self) -> pd.DataFrame:
@@ -71,8 +72,10 @@ class Sweep:
 
     @cached_property
     def aggregate(self) -> pd.DataFrame:
-        """A row a setting of the report, computed from `results` (see aggregate())."""
-        return aggregate(self.report, self.swept, self.figures)
+        """A row a setting of the report, in the order of the sweep, computed from `results` (see aggregate())."""
+        place = {point: i for i, point in enumerate(identities(self.path) or [])}
+        order = np.argsort([place.get(point, len(place)) for point in self.report.point], kind="stable")
+        return aggregate(self.report.iloc[order], self.swept, self.figures)
 
     @cached_property
     def written_aggregate(self) -> pd.DataFrame | None:
@@ -87,7 +90,7 @@ class Sweep:
             types: dict[str, str | None] = {name: "float64" for name in columns}
             return types | {name: "int64" for name in integers} | {name: "str" for name in ("label", *swept)}
 
-        frame = read_typed(path, AGGREGATE_COLUMNS, types_of)
+        frame = read_typed(path, AGGREGATE_COLUMNS, types_of, exact=True)
         columns = list(frame.columns)
         return _with_values(frame, columns[1 : columns.index("n")] if columns else [])
 
@@ -121,10 +124,13 @@ def load_sweep(path: str | os.PathLike[str]) -> Sweep:
     definition = {}
     if os.path.exists(os.path.join(path, "sweep.json")):
         definition = read_json(os.path.join(path, "sweep.json"))
-    frame = read_typed(table, RESULTS_HEAD + RESULTS_TAIL, _result_types)
+    named = _swept_by(definition)
+    frame = read_typed(table, RESULTS_HEAD + RESULTS_TAIL, lambda columns: _result_types(columns, named or []), True)
     if frame.columns.empty:
         frame = pd.DataFrame({name: pd.Series(dtype="object") for name in RESULTS_HEAD + RESULTS_TAIL})
     swept = _swept_of(list(frame.columns), table)
+    if named is not None and set(named) <= set(frame.columns):
+        swept = named  # columns of an earlier version of the sweep stand in the table as well
     frame = _with_values(frame, swept).drop_duplicates(["point", "phase", "label"], keep="last")
     current = identities(path)
     if current is not None:
@@ -136,35 +142,6 @@ def load_sweep(path: str | os.PathLike[str]) -> Sweep:
     return Sweep(path, definition, swept, frame.reset_index(drop=True))
 
 
-def aggregate(rows: pd.DataFrame, swept: list[str], figures: list[str]) -> pd.DataFrame:
-    """A row a setting, which is a label and values of the swept keys, in the order of first appearance.
-
-    n         points that finished: what mean, std (of the sample), median and ci95 (half width of the 95 % confidence
-              interval, Student's t) are taken over, less those where the figure is missing
-    diverged  points that diverged: counted, in no mean
-    failed    points that ended otherwise
-    reached   finished points that reached the target
-    """
-    keys = ["label", *swept]
-    status = rows.status
-    counts = {
-        "n": status == "finished",
-        "diverged": status == "diverged",
-        "failed": ~status.isin(["finished", "diverged"]),
-        "reached": (status == "finished") & _target(rows).notna(),
-    }
-    frame = rows[keys].assign(**counts).groupby(keys, sort=False, dropna=False)[list(counts)].sum().astype("int64")
-    # Rows that did not finish keep their group and lose their figures.
-    numbers = rows[figures].astype("float64").where(status == "finished", np.nan).replace([np.inf, -np.inf], np.nan)
-    values = numbers.groupby([rows[key] for key in keys], sort=False, dropna=False)
-    parts = {"mean": values.mean(), "std": values.std(ddof=1), "median": values.median()}
-    known = values.count()
-    widths = {k: half_width(1.0, k) for k in np.unique(known.to_numpy())} if len(figures) else {}
-    parts["ci95"] = parts["std"] * known.replace(widths) if len(figures) else known
-    columns = {f"{name}.{kind}": parts[kind][name] for name in figures for kind in STATISTICS}
-    return pd.concat([frame, pd.DataFrame(columns, index=frame.index)], axis=1).reset_index()
-
-
 def identities(path: str) -> list[str] | None:
     """Points that belong to the sweep in the directory `path`, by points.txt; None where there is none."""
     try:
@@ -174,13 +151,6 @@ def identities(path: str) -> list[str] | None:
         return None
 
 
-def _target(rows: pd.DataFrame) -> pd.Series:
-    """Time to target, missing where there is none."""
-    if "time_to_target_s" in rows:
-        return rows.time_to_target_s
-    return pd.Series(np.nan, index=rows.index)
-
-
 def _swept_of(columns: list[str], path: str) -> list[str]:
     """The columns between seed and status."""
     if columns[:4] != RESULTS_HEAD:
@@ -188,11 +158,25 @@ def _swept_of(columns: list[str], path: str) -> list[str]:
     return columns[4 : columns.index("status")]
 
 
-def _result_types(columns: list[str]) -> dict[str, str | None]:
+def _swept_by(definition: dict[str, Any]) -> list[str] | None:
+    """The swept keys in the order of sweep.json; None where rubato has not written it."""
+    if "version" not in definition:
+        return None
+    keys: list[str] = []
+    for part, value in definition.items():
+        if part == "variants":
+            keys += [key for variant in value for key in variant.get("set", {})]
+        elif part in ("axes", "tune"):
+            keys += value if part == "axes" else value["axes"]
+    return [key for key in dict.fromkeys(keys) if key != "comment"]
+
+
+def _result_types(columns: list[str], swept: list[str]) -> dict[str, str | None]:
     """Of the columns of results.csv; swept keys are read as text, and typed by their values afterwards."""
     end = columns.index("status") if "status" in columns else len(columns)
     types = {name: SUMMARY_TYPES.get(name) for name in columns}
-    return types | {name: "str" for name in columns[:end] + RESULTS_TAIL if name != "seed"} | {"seed": "Int64"}
+    texts = columns[:end] + RESULTS_TAIL + [name for name in swept if name in columns]
+    return types | {name: "str" for name in texts if name != "seed"} | {"seed": "Int64"}
 
 
 def _with_values(frame: pd.DataFrame, swept: list[str]) -> pd.DataFrame:

@@ -22,9 +22,10 @@ def read_table(path: str, table: str) -> pd.DataFrame:
     return frame if len(frame.columns) else _parse(list(TABLES[table]), dict(TABLES[table]), b"")
 
 
-def read_typed(path: str, required: list[str], types_of: Callable[[list[str]], dict[str, str | None]]) -> pd.DataFrame:
+def read_typed(path: str, required: list[str], types_of: Callable[[list[str]], dict[str, str | None]],
+               exact: bool = False) -> pd.DataFrame:
     """The rows of `path`; types_of(columns) names their types as schema.py does, None for what pandas infers. A file
-    without so much as a header gives a frame without columns.
+    without so much as a header gives a frame without columns. exact: numbers to their last bit, which takes longer.
 
     A last line that is cut or cannot be read is skipped with a TraceWarning: a kill leaves at most one. Any other bad
     line, a missing column or a missing file is an AnalysisError that names file and line.
@@ -34,13 +35,15 @@ def read_typed(path: str, required: list[str], types_of: Callable[[list[str]], d
             data = file.read()
     except OSError as error:
         raise AnalysisError(f"{path}: {error.strerror.lower()}") from None
+    # A spreadsheet may have saved it.
+    data = data.removeprefix(b"\xef\xbb\xbf").replace(b"\r\n", b"\n")
     columns, body = _split(path, required, data)
     types = types_of(columns)
     body = _rows_of_equal_width(path, len(columns), body)
     try:
-        return _parse(columns, types, body)
+        return _parse(columns, types, body, exact)
     except (ValueError, TypeError, OverflowError, pd.errors.ParserError):
-        return _parse(columns, types, _without_broken_last_line(path, columns, types, body))
+        return _parse(columns, types, _without_broken_last_line(path, columns, types, body), exact)
 
 
 def _split(path: str, required: list[str], data: bytes) -> tuple[list[str], bytes]:
@@ -53,7 +56,7 @@ def _split(path: str, required: list[str], data: bytes) -> tuple[list[str], byte
             _warn(path, 1, "the file is empty")
         return [], b""
     header, _, body = data[:end].partition(b"\n")
-    columns = header.decode("utf-8", "replace").rstrip("\r").split(",")
+    columns = header.decode("utf-8", "replace").split(",")
     if missing := [name for name in required if name not in columns]:
         raise AnalysisError(f"{path}:1: column{'s' if len(missing) > 1 else ''} {', '.join(missing)} missing")
     if twice := [name for name in columns if columns.count(name) > 1]:
@@ -87,31 +90,32 @@ def _rows_of_equal_width(path: str, width: int, body: bytes) -> bytes:
     return _without_last_line(body)
 
 
-def _parse(columns: list[str], types: dict[str, str | None], body: bytes) -> pd.DataFrame:
+def _parse(columns: list[str], types: dict[str, str | None], body: bytes, exact: bool = False) -> pd.DataFrame:
     """Rows as a frame; raises what pandas raises."""
     if not body:
         frame = pd.DataFrame({name: pd.Series(dtype=types[name] or "float64") for name in columns})
         return _with_categories(frame, types)
     # Nullable integers are read as floats first: pandas' own way is many times slower.
     fast = {name: {"Int64": "float64"}.get(kind, kind) for name, kind in types.items() if kind}
-    frame = _read(columns, types, fast, body)
+    frame = _read(columns, types, fast, body, exact)
     # pandas gives uint64 for what no int64 holds, whatever it was asked for.
     if any(str(frame[name].dtype) != "int64" for name, kind in types.items() if kind == "int64"):
         raise OverflowError
     nullable = [name for name, kind in types.items() if kind == "Int64"]
     large = [name for name in nullable if not frame[name].abs().max() < _FLOAT_EXACT and frame[name].notna().any()]
     if large:
-        exact = _read(columns, types, fast | {name: "Int64" for name in large}, body)
-        frame[large] = exact[large]
+        whole = _read(columns, types, fast | {name: "Int64" for name in large}, body)
+        frame[large] = whole[large]
     return _with_categories(frame.astype({name: "Int64" for name in nullable}), types)
 
 
-def _read(columns: list[str], types: dict[str, str | None], dtypes: dict[str, str], body: bytes) -> pd.DataFrame:
+def _read(columns: list[str], types: dict[str, str | None], dtypes: dict[str, str], body: bytes,
+          exact: bool = False) -> pd.DataFrame:
     """pandas' reader; empty cells of numbers are missing values, those of texts are empty texts."""
     missing = {name: ["", "nan", "-nan"] for name, kind in dtypes.items() if kind == "float64"}
     missing |= {name: [""] for name in columns if types[name] is None or dtypes[name] == "Int64"}
     return pd.read_csv(io.BytesIO(body), names=columns, header=None, dtype=dtypes, keep_default_na=False,
-                       na_values=missing)
+                       na_values=missing, float_precision="round_trip" if exact else None)
 
 
 def _with_categories(frame: pd.DataFrame, types: dict[str, str | None]) -> pd.DataFrame:

@@ -3,10 +3,12 @@
 import csv
 import io
 import math
+import re
 from dataclasses import dataclass
 
 from rubato_analysis.errors import AnalysisError
 from rubato_analysis.label_styles import natural
+from rubato_analysis.cells import cell_text
 from rubato_analysis.metrics import TEXTS, Measured, check_metric, is_fraction, measure, metric_text
 from rubato_analysis.points import Points, follows, key_text, series_of_points, value_text
 
@@ -63,38 +65,6 @@ def pivot_table(points: Points, row: str, column: str, value: str) -> Table:
     cells = [[measure(groups[r, c], value) if (r, c) in groups else None for c in heads[column]] for r in heads[row]]
     told = [text if column == LABEL else key_text(column, text) for text in heads[column]]
     return Table(row if row == LABEL else TEXTS.get(row, row), heads[row], told, [value] * len(told), cells)
-
-
-def cell_text(cell: Measured | None, value: str) -> str:
-    """`12.3 ± 0.4 (3)`, errors in per cent; what diverged or failed is told."""
-    if cell is None:
-        return "–"
-    lost = [f"{count} {word}" for count, word in ((cell.diverged, "diverged"), (cell.failed, "failed")) if count]
-    one = cell.spread
-    if not one.n:
-        return f"– ({', '.join(lost)})" if lost else "–"
-    factor = 100.0 if is_fraction(value) else 1.0
-    mean, width = factor * one.mean, factor * (one.high - one.mean)
-    return f"{numbers(mean, width)} ({', '.join([str(one.n), *lost])})"
-
-
-def numbers(mean: float, width: float) -> str:
-    """A mean to the second digit of its interval; to four digits where there is none."""
-    if math.isnan(width):
-        return plain(mean, 3 - _exponent(mean))
-    if width == 0.0:
-        return f"{mean:.4g} ± 0"
-    places = 1 - _exponent(width)
-    return f"{plain(mean, places)} ± {plain(width, places)}"
-
-
-def plain(number: float, places: int) -> str:
-    """Rounded to so many places behind the point; negative ones before it."""
-    return f"{round(number, places):.{max(places, 0)}f}"
-
-
-def _exponent(number: float) -> int:
-    return math.floor(math.log10(abs(number))) if number else 0
 
 
 def best_cells(table: Table, best: str) -> set[tuple[int, int]]:
@@ -157,6 +127,16 @@ def latex(text: str) -> str:
     return "".join(_LATEX.get(letter, letter) for letter in text)
 
 
+def latex_cell(text: str) -> str:
+    """The same of a cell: 1.2e7 becomes 1.2 x 10^7."""
+    return re.sub(r"(-?[\d.]+)e(-?\d+)", r"$\1\\times10^{\2}$", latex(text))
+
+
+def _bold(text: str) -> str:
+    """Powers of ten as well."""
+    return rf"\textbf{{\boldmath {text}}}" if r"\times" in text else rf"\textbf{{{text}}}"
+
+
 def latex_table(table: Table, title: str, best: str | None) -> str:
     r"""A table of the package booktabs, to be \input; the best in bold. Needs \usepackage[T1]{fontenc}."""
     bold = best_cells(table, best) if best else set()
@@ -164,7 +144,7 @@ def latex_table(table: Table, title: str, best: str | None) -> str:
              rf"\caption{{{latex(caption(table, title))}}}", rf"\begin{{tabular}}{{l{'r' * len(table.columns)}}}",
              r"\toprule", " & ".join(latex(head) for head in [table.corner, *heads(table)]) + r" \\", r"\midrule"]
     for r, name in enumerate(table.rows):
-        texts = [latex(cell_text(cell, value)) for cell, value in zip(table.cells[r], table.values)]
-        texts = [rf"\textbf{{{text}}}" if (r, c) in bold else text for c, text in enumerate(texts)]
+        texts = [latex_cell(cell_text(cell, value)) for cell, value in zip(table.cells[r], table.values)]
+        texts = [_bold(text) if (r, c) in bold else text for c, text in enumerate(texts)]
         lines.append(" & ".join([latex(name), *texts]) + r" \\")
     return "\n".join([*lines, r"\bottomrule", r"\end{tabular}", r"\end{table}"]) + "\n"

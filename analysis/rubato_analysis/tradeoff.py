@@ -12,6 +12,7 @@ from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 from rubato_analysis.dots import cross_at_top
 from rubato_analysis.errors import AnalysisError
 from rubato_analysis.figure import Data, new_figure, set_caption, shared_legend
+from rubato_analysis.log_axis import logarithmic_y
 from rubato_analysis.metrics import (Measured, band_text, check_metric, errors_of, format_axis, is_fraction,
                                      losses_text, measure, metric_text, title_text, within_fractions)
 from rubato_analysis.points import Points, Series, series_of_points
@@ -52,7 +53,7 @@ def pareto_front(points: list[tuple[float, float]]) -> list[int]:
 
 
 def plot(points: Points, metric: str = "test_error", x: str = "time_s", band: str = "ci95",
-         linear: bool = False) -> tuple[Figure, Data]:
+         linear: bool = False, log_y: bool = False) -> tuple[Figure, Data]:
     """A panel a series where batch size or workers vary, else one panel; the x axis is logarithmic unless `linear`."""
     rows = points.report
     for name in (metric, x):
@@ -93,14 +94,18 @@ def plot(points: Points, metric: str = "test_error", x: str = "time_s", band: st
         ax.set_xlabel(metric_text(x))
     for ax in axes[::across]:
         ax.set_ylabel(metric_text(metric))
-    format_axis(axes[0].yaxis, metric)
+    fallen = ""
+    if log_y:
+        fallen = logarithmic_y(axes[0], metric, data, "points")
+    else:
+        format_axis(axes[0].yaxis, metric)
     within_fractions(axes[0], metric)
     if is_fraction(metric) and is_fraction(x):
         format_axis(axes[0].xaxis, x)
     counts = [place.y.spread.n for place in shown]
     lines = "Solid: equal batch size μ; dotted: equal number of workers λ." if contours else ""
     set_caption(figure, f"{title_text(metric).capitalize()} against {title_text(x)}: {points.title}",
-                [lines, "Rings and grey steps: Pareto front of all.", band_text(counts, band, "bars"),
+                [lines, "Rings and grey steps: Pareto front of all.", band_text(counts, band, "bars"), fallen,
                  losses_text(rows, "× at the upper edge, at their time or the next that is shown")])
     shared_legend(figure, axes)
     return figure, data

@@ -6,6 +6,7 @@
 #include "cli/error.hpp"
 #include "cli/exit_status.hpp"
 #include "cli/suggest.hpp"
+#include "cli/sweep/ranks.hpp"
 #include "trace/environment.hpp"
 
 #include <CLI/CLI.hpp>
@@ -13,6 +14,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <sstream>
+#include <string_view>
 
 namespace rubato::cli {
 namespace {
@@ -294,6 +296,8 @@ int dispatch(const CLI::App& app, const Arguments& arguments) {
 }  // namespace
 
 int run_program(int argc, const char* const* argv) {
+    // Of the ranks of a sweep one speaks, from the first word of the command line on.
+    if (argc > 1 && std::string_view(argv[1]) == "sweep" && find_rank().number > 0) leave_wrong_input_to_others();
     return guarded([&] {
         CLI::App app(what_it_is, "rubato");
         Arguments arguments;

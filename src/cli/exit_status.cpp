@@ -9,9 +9,24 @@
 
 #include <cstdio>
 #include <new>
+#include <string>
 #include <system_error>
 
 namespace rubato::cli {
+
+namespace {
+
+bool others_tell = false;
+
+void wrong_input(const std::string& text) {
+    if (!others_tell) error(text);
+}
+
+}  // namespace
+
+void leave_wrong_input_to_others() {
+    others_tell = true;
+}
 
 int guarded(const std::function<int()>& command) {
     try {
@@ -19,13 +34,13 @@ int guarded(const std::function<int()>& command) {
         if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0) throw trace::OutputError("stdout cannot be written");
         return status;
     } catch (const InputError& e) {
-        error(e.what());
+        wrong_input(e.what());
     } catch (const ExpressionError& e) {
-        error(e.what());
+        wrong_input(e.what());
     } catch (const learn::InputError& e) {
-        error(e.what());
+        wrong_input(e.what());
     } catch (const sim::PlatformError& e) {
-        error(e.what());
+        wrong_input(e.what());
     } catch (const trace::OutputError& e) {
         error(e.what());
     } catch (const std::system_error& e) {

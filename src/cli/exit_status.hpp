@@ -13,6 +13,9 @@ enum ExitStatus {
     exit_internal = 70
 };
 
+/// Wrong input is told by another process that was given the same: from now on guarded() only returns its status.
+void leave_wrong_input_to_others();
+
 /// Runs the command. The one place where exceptions become a line on stderr and an exit status.
 int guarded(const std::function<int()>& command);
 

@@ -48,6 +48,8 @@ Node read_file_layers(const std::string& path, std::vector<std::string>& chain) 
     }
     if (chain.size() > 64) throw InputError(extends->where, "extends", "more than 64 files extend each other");
     if (!fs::exists(base_path, error)) throw InputError(extends->where, "extends", "there is no file " + base_path);
+    if (fs::is_directory(base_path, error))
+        throw InputError(extends->where, "extends", base_path + " is a folder, expected a scenario file");
     Node base = read_file_layers(base_path, chain);
     if (!base.is(Kind::object)) {
         throw InputError(base.where, "", "expected a JSON object, found " + describe(base));
@@ -200,16 +202,17 @@ void order(Node& node, const Node& schema) {
 
 void set_value_at(Node& root, const std::string& path, Node value, const Where& where) {
     const auto parts = split_path(path);
+    const std::string place = where.line > 0 ? path : "";  // a --set shows its key itself
     Node* node = &root;
     for (std::size_t i = 0; i < parts.size(); ++i) {
         const bool last = i + 1 == parts.size();
-        if (parts[i].empty()) throw InputError(where, "", "expected keys with dots between, found \"" + path + "\"");
+        if (parts[i].empty()) throw InputError(where, place, "expected keys with dots between, found \"" + path + "\"");
         if (node->is(Kind::array)) {
             const bool index = parts[i].size() < 9 && parts[i].find_first_not_of("0123456789") == std::string::npos;
             const std::size_t at = index ? std::stoul(parts[i]) : node->items.size();
             if (at >= node->items.size()) {
                 throw InputError(
-                    where, "",
+                    where, place,
                     "expected an index below " + std::to_string(node->items.size()) + ", found \"" + parts[i] + "\"");
             }
             node = &node->items[at];
@@ -217,7 +220,7 @@ void set_value_at(Node& root, const std::string& path, Node value, const Where& 
             continue;
         }
         if (!node->is(Kind::object)) {
-            throw InputError(where, "",
+            throw InputError(where, place,
                              "\"" + parts[i - 1] + "\" is " + describe(*node) + ", it has no key \"" + parts[i] + "\"");
         }
         if (last) {

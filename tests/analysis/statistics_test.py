@@ -47,6 +47,9 @@ class StatisticsTest(unittest.TestCase):
         self.assertEqual((spread([4.0]).n, spread([4.0]).mean), (1, 4.0))
         self.assertTrue(math.isnan(spread([4.0]).low) and math.isnan(half_width(1.0, 1)))
         self.assertEqual(spread([]).n, 0)
+        for band in ("ci95", "std", "minmax"):
+            equal = spread([0.1] * 7, band)
+            self.assertEqual((equal.n, equal.mean, equal.low, equal.high), (7, 0.1, 0.1, 0.1))
 
     def test_last_values(self) -> None:
         x, y = np.array([1.0, 2.0, 4.0]), np.array([10.0, 20.0, 40.0])

@@ -172,7 +172,36 @@ class SweepPlotTest(unittest.TestCase):
         self.assertIn("Runs of the tuning", text)
         self.assertIn("4 of 12 runs diverged", text)
         self.draw("sensitivity", self.grid, "--x", "workers.batch_size", "--metric", "time_s")
+        by_loss = write_sweep(f"{self.root.name}/loss", ("ours",), (4,), (16,), (0.001, 0.01), tune=True,
+                              tune_by="train_loss")
+        self.assertIn("Sensitivity of training loss to", self.caption("sensitivity", by_loss))
+        self.assertIn("Sensitivity of test error to", self.caption("sensitivity", by_loss, metric="test_error"))
+        # Two that tune by different figures decide nothing.
+        self.assertIn("Sensitivity of validation error to", self.caption("sensitivity", by_loss, self.tuned))
         self.assertIn("is not among the columns", self.refused("plot", "sensitivity", self.grid))
+
+    def test_logarithmic_y(self) -> None:
+        for kind, path, column in (("curves", self.kept, "train_loss"), ("tradeoff", self.grid, "test_error"),
+                                   ("sensitivity", self.tuned, "valid_error")):
+            self.draw(kind, path, "--log-y")
+            metric: object = [column] if kind == "curves" else column
+            for log_y in (True, False):
+                axes = rubato_analysis.plot(kind, path, metric=metric, log_y=log_y).figure.axes
+                self.assertEqual({ax.get_yscale() for ax in axes}, {"log" if log_y else "linear"})
+                ticks = [one.get_text() for one in axes[0].get_yticklabels()]
+                self.assertGreater(len(ticks), 1)
+                self.assertEqual(kind != "curves", any("%" in one for one in ticks), ticks)
+        # What is not above 0 is told, or refused where it is all.
+        evals = os.path.join(write_run(f"{self.root.name}/zero", "async", updates=20, seed=1), "evals.csv")
+        table = pd.read_csv(evals)
+        table.loc[table.index[-2:], "test_error"] = 0.0
+        table["train_loss"] = -1.0
+        table.to_csv(evals, index=False)
+        run = os.path.dirname(evals)
+        self.assertIn("2 values of 0 or less are not on the logarithmic axis",
+                      self.caption("curves", run, metric=["test_error"], log_y=True))
+        self.assertIn("training loss: no value is above 0",
+                      self.refused("plot", "curves", run, "--metric", "train_loss", "--log-y"))
 
     def test_staleness(self) -> None:
         _, data = self.draw("staleness", self.grid)

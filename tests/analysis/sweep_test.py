@@ -7,10 +7,13 @@ import sys
 import tempfile
 import unittest
 import warnings
+from pathlib import Path
+from unittest import mock
 
 import numpy as np
+import pandas as pd
 import rubato_analysis
-from rubato_analysis import AnalysisError, TraceWarning, load_sweep
+from rubato_analysis import AnalysisError, TraceWarning, load_sweep, program
 from rubato_analysis.kinds import conditions
 from rubato_analysis.points import collect, series_of_points
 from rubato_analysis.statistics import student_quantile
@@ -120,6 +123,16 @@ class SweepTest(unittest.TestCase):
         with self.assertRaisesRegex(AnalysisError, "results.csv:6: 2 cells"):
             load_sweep(self.path)
 
+    def test_a_table_that_a_spreadsheet_saved(self) -> None:
+        whole, expected = self.text(), self.load()[0]
+        for text in (whole, "\ufeff" + whole):
+            with open(self.table, "w", encoding="utf-8", newline="\r\n") as file:
+                file.write(text)
+            sweep, warned = self.load()
+            self.assertEqual(warned, [])
+            pd.testing.assert_frame_equal(sweep.results, expected.results)
+            pd.testing.assert_frame_equal(sweep.aggregate, expected.aggregate)
+
     def test_a_point_that_was_run_again_counts_once(self) -> None:
         failed = next(line for line in self.text().split("\n") if ",failed," in line)
         done = self.text().rstrip("\n").split("\n")[-1].split(",")
@@ -223,6 +236,27 @@ class RunTest(unittest.TestCase):
 
     def test_a_run_that_diverged_has_a_summary(self) -> None:
         self.assertEqual(rubato_analysis.run("a.json", set={"lost": 1}, rubato=self.program)["status"], "diverged")
+
+    def test_where_the_program_is(self) -> None:
+        nothing = os.path.join(self.root.name, "nothing")
+        os.makedirs(nothing)
+        at = os.path.dirname(self.program)
+        with mock.patch.object(program, "BUILD", Path(nothing)), mock.patch.dict(os.environ, {"PATH": nothing}):
+            os.environ.pop("RUBATO", None)
+            with self.assertRaisesRegex(AnalysisError, r"\Arubato is neither on PATH nor at \S+/nothing/rubato; the "
+                                        r"environment variable RUBATO, or rubato=PATH, names the program\Z"):
+                rubato_analysis.run("a.json")
+            with mock.patch.object(program, "BUILD", Path(at)):
+                self.assertEqual(program.find_program(), self.program)
+                self.assertEqual(rubato_analysis.run("a.json")["words"][-1], "a.json")
+            with mock.patch.dict(os.environ, {"PATH": at}):
+                self.assertEqual(program.find_program(), "rubato")
+            with mock.patch.dict(os.environ, {"RUBATO": self.program}):
+                self.assertEqual(rubato_analysis.run("a.json")["words"][-1], "a.json")
+            with mock.patch.dict(os.environ, {"RUBATO": "/nowhere/rubato"}):
+                with self.assertRaisesRegex(AnalysisError, r"\ARUBATO=/nowhere/rubato: is no program that can be"):
+                    rubato_analysis.run("a.json")
+        self.assertEqual(program.BUILD, Path(__file__).resolve().parents[2] / "build")
 
     def test_failures(self) -> None:
         with self.assertRaises(AnalysisError) as caught:

@@ -49,6 +49,7 @@ def figures(label: str, workers: int, batch: int, rate: float, seed: int, status
 def write_sweep(directory: str, labels: tuple[str, ...] = ("hardsync", "1-softsync"),
                 workers: tuple[int, ...] = (1, 4), batches: tuple[int, ...] = (4, 16), rates: tuple[float, ...] = (),
                 seeds: tuple[int, ...] = (1, 2, 3), tune: bool = False, keep: bool = False,
+                tune_by: str = "valid_error",
                 lost: dict[tuple[str, int, int, int], str] | None = None) -> str:
     """A sweep over labels, workers.count, workers.batch_size and, with `rates`, optimizer.learning_rate; its path.
 
@@ -80,7 +81,7 @@ def write_sweep(directory: str, labels: tuple[str, ...] = ("hardsync", "1-softsy
         writer.writerow(["point", "phase", "label", "seed", *swept, "status", "status_detail", *FIGURES])
         writer.writerows(rows)
     with open(os.path.join(directory, "sweep.json"), "w", encoding="utf-8") as file:
-        json.dump({"base": "base.json", "seeds": list(seeds)}, file)
+        json.dump({"base": "base.json", "seeds": list(seeds)} | ({"tune": {"by": tune_by}} if tune else {}), file)
     with open(os.path.join(directory, "points.txt"), "w", encoding="utf-8") as file:
         file.writelines(f"{point}\n" for point in points)
     return directory

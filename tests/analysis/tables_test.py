@@ -9,10 +9,13 @@ import subprocess
 import tempfile
 import unittest
 
+import pandas as pd
 import rubato_analysis
+from rubato_analysis.cells import cell_text, numbers
 from rubato_analysis.cli import main
+from rubato_analysis.metrics import measure
 from rubato_analysis.points import collect
-from rubato_analysis.tables import best_cells, latex, numbers, settings_table
+from rubato_analysis.tables import best_cells, latex, latex_cell, settings_table
 from synthetic_sweep import write_sweep
 
 NASTY = r"50 % of $x_1$ & {y}^2 ~ #3 \ <fast> | λ"
@@ -45,8 +48,29 @@ class TablesTest(unittest.TestCase):
         told = {(12.3456, 0.4321): "12.35 ± 0.43", (1234.5, 87.0): "1234 ± 87", (22512.0, 1312.0): "22500 ± 1300",
                 (0.00123, 0.00045): "0.00123 ± 0.00045", (3.0, 0.0): "3 ± 0", (1.23456, float("nan")): "1.235",
                 (0.0, float("nan")): "0.000", (-5.0, 1.0): "-5.0 ± 1.0"}
+        # Four digits at most, and powers of ten where plain numbers would be long.
+        told |= {(1234567890.0, 1234.0): "1.235e9 ± 1200", (1.25e9, 1.2e8): "1.25e9 ± 1.2e8",
+                 (12345.678, 0.012): "12350 ± 0.012", (2.5e7, float("nan")): "2.500e7",
+                 (2.5e7, 0.0): "2.5e7 ± 0", (-3.2e-7, 4e-9): "-3.200e-7 ± 4.0e-9", (999999.7, 0.5): "1.000e6 ± 0.50",
+                 (9.99997, float("nan")): "10.00", (0.001, 30.0): "0 ± 30", (26.0, 30.0): "26 ± 30",
+                 (4e5, 3e6): "400000 ± 3.0e6"}
         for (mean, width), text in told.items():
             self.assertEqual(numbers(mean, width), text)
+        # Counts stay whole.
+        nan = float("nan")
+        told = {(7_000_000.0, 0.0): "7000000 ± 0", (123456789012.0, nan): "123456789012", (12345.7, 3.2): "12346 ± 3",
+                (22512.0, 1312.0): "22500 ± 1300", (2.333, 1.21): "2.3 ± 1.2", (1234567890.5, 1234.0): "1.235e9 ± 1200",
+                (2.5, nan): "2.500", (2000.5, 0.3): "2000 ± 0.30"}
+        for (mean, width), text in told.items():
+            self.assertEqual(numbers(mean, width, count=True), text)
+
+    def test_large_figures(self) -> None:
+        rows = pd.DataFrame({"status": ["finished"] * 3, "throughput.samples_per_s": [1.1e7, 1.2e7, 1.3e7],
+                             "samples": [7_000_000] * 3})
+        told = [cell_text(measure(rows, name), name) for name in ("throughput.samples_per_s", "samples")]
+        self.assertEqual(told, ["1.20e7 ± 2.5e6 (3)", "7000000 ± 0 (3)"])
+        self.assertEqual(latex_cell("-1.20e7 ± 2.5e-6 (3, 1 failed)"),
+                         r"$-1.20\times10^{7}$ $\pm$ $2.5\times10^{-6}$ (3, 1 failed)")
 
     def test_text(self) -> None:
         text = self.table("--value", "test_error", "--value", "time_s", "--best", "min")

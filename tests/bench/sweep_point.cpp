@@ -54,7 +54,8 @@ int main(int argc, char** argv) {
     {
         Claims claims(folder);
         Results results(folder, result_columns(sweep));
-        results.open_for_writing(claims, [](std::uint64_t) { return nullptr; });
+        results.open_for_writing(
+            claims, [](std::uint64_t) { return nullptr; }, false);
         ResultTable table;
         measure("sweep: claim, append and take in a row", 40, [&](int i) {
             claims.take(static_cast<std::uint64_t>(i) << 8);

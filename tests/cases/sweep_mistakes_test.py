@@ -30,6 +30,7 @@ MISTAKES = (
     ('"seeds": [1, 2]', '"protocol": {"name": "async"}', 3,
      "protocol: unknown key; it is a key of scenarios: it belongs into the base"),
     ('"base": "base.json",', '"base": "nowhere.json",', 2, "base: there is no file nowhere.json"),
+    ('"base": "base.json",', '"base": ".",', 2, "base: . is a folder, expected a scenario file"),
     ('"base": "base.json",', '"comment": "x",', 1, '"base" is missing: expected a string'),
     ('"label": "soft"', '"label": "so\\nft"', 6, "variants[1].label: expected a name in one line"),
     ('"workers.count * workers.batch_size <= 100"', '"seed != 2"', 13, "where: \"seed != 2\""),
@@ -52,11 +53,31 @@ MISTAKES = (
      'axes.workers: is set by the axis "workers.batch_size" already'),
     ('"workers.count": [4, 5]', '"workers.count": [4, 5], "workers.count": [1]', 10,
      'duplicate key "workers.count", already on line 10'),
+    ('"workers.count": [4, 5]', '"workers.count": [4, 5], "comment": ["a", "b"]', 10,
+     "axes.comment: comments cannot be varied: expected a text for people, found an array"),
+    ('"workers.count": [4, 5]', '"workers.count": [4, 5], "": [1]', 10, "axes.: expected a key of the scenario with"),
+    ('"workers.count": [4, 5]', '"workers.count": [4, 5], "a..b": [1]', 10, "axes.a..b: expected a key of the"),
+    ('"workers.count": [4, 5]', '"workers.count": [4, 5], "protocol.name.x": [1]', 10,
+     'protocol.name.x: "name" is the string "async", it has no key "x"'),
+    ('"workers.count": [4, 5]', '"workers.count": [4, 5], "workers.comment": ["a", "b"]', 10,
+     "axes.workers.comment: comments cannot be varied"),
+    ('"n": 2}}', '"n": 2}, "protocol.comment": "x"}', 6,
+     "variants[1].set.protocol.comment: comments cannot be varied"),
     ('"workers.count": [4, 5]\n', '"workers.count": [4, 5],\n', 11, "trailing comma before '}'"),
     ('workers.count * ', "workers.cuont * ", 13, 'where: "workers.cuont * workers.batch_size <= 100": "workers.cuont" '
      "is no key of a scenario; did you mean workers.count?"),
     ("<= 100", "<= ", 13, "where: "),
     ("<= 100", "= 100", 13, "where: "),
+    ("workers.count * workers.batch_size <= 100", "protocol.name", 13,
+     'where: "protocol.name": is a text, expected a condition that is true or false, such as protocol.name == '),
+    ("workers.count * workers.batch_size <= 100", "protocol.name == async", 13,
+     'where: "protocol.name == async": "async" is no key of a scenario; texts stand in double quotes'),
+    ("workers.count * workers.batch_size <= 100", "protocol.name > 3", 13,
+     'where: "protocol.name > 3": a text can be compared with == and != only'),
+    ("workers.count * workers.batch_size <= 100", "protocol.name != 3, 1", 13,
+     'where: "protocol.name != 3, 1": expected one condition; && and || join several'),
+    ("workers.count * workers.batch_size <= 100", "protocol != 3", 13,
+     'where: "protocol != 3": "protocol" is an object or an array, expected a key with a number, a text, '),
     ("<= 100", "<= 1", 13, 'where: "workers.count * workers.batch_size <= 1" leaves no point'),
 )
 TUNE = '"tune": {"axes": {"optimizer.learning_rate": [0.1]}, "by": "train_loss", "seeds": [9]},\n  "where"'
@@ -67,6 +88,8 @@ TUNE_MISTAKES = (
     ('"seeds": [9]', '"seeds": [2]', 'tune.seeds: seed 2 is one of "seeds" too'),
     ('"by": "train_loss", ', "", 'tune: "by" is missing: expected one of'),
     ('"by"', '"bye"', 'tune.bye: unknown key; did you mean "by"?'),
+    ('{"optimizer.learning_rate": [0.1]}', '{"comment": [0.1]}', "tune.axes.comment: comments cannot be varied"),
+    ('{"optimizer.learning_rate": [0.1]}', '{"comment": "x"}', "tune.axes: expected at least 1 key to tune"),
     ("optimizer.learning_rate", "workers.count", 'tune.axes.workers.count: is set by the axis "workers.count" already'),
 )
 
@@ -88,6 +111,13 @@ class SweepMistakes(SweepCase):
         done = self.call("sweep", "sweep.json", "--out", self.out, "--quiet")
         self.assertEqual((done.returncode, done.stderr), (0, ""))
         self.each_once(8)
+
+    def test_comments_may_stand_in_every_object(self) -> None:
+        text = GOOD.replace('"axes": {', '"axes": {"comment": "x", ').replace('"label"', '"comment": "y", "label"')
+        (self.work / "sweep.json").write_text(text.replace('"set": {', '"set": {"comment": "z", '))
+        done = self.call("sweep", "sweep.json", "--out", self.out, "--quiet")
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        self.assertNotIn("comment", self.lines()[0])
 
     def test_mistakes(self) -> None:
         for old, new, line, message in MISTAKES:
@@ -112,6 +142,8 @@ class SweepMistakes(SweepCase):
     def test_a_mistake_in_the_base_names_the_base(self) -> None:
         (self.work / "base.json").write_text((self.work / "base.json").read_text().replace("samples", "smaples"))
         self.assertIn("base.json:1: data.smaples: unknown key", self.refused_text(GOOD))
+        (self.work / "base.json").write_text('{"extends": "."}')
+        self.assertIn("base.json:1: extends: . is a folder, expected a scenario file", self.refused_text(GOOD))
 
     def test_truncated_anywhere(self) -> None:
         for length in range(0, len(GOOD) - 2, 37):

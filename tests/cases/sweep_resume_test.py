@@ -135,6 +135,30 @@ class SweepResume(SweepCase):
         (self.out / "results.csv").write_text(whole[:-1])
         self.assertEqual(self.sweep(sweep)["skipped"], 3)
 
+    def test_a_table_that_a_spreadsheet_saved(self) -> None:
+        sweep = {"seeds": [1, 2], "axes": {A: [0.01, 0.02]}}
+        self.sweep(sweep)
+        table = self.out / "results.csv"
+        whole = table.read_bytes()
+        saved = b"\xef\xbb\xbf" + whole.replace(b"\n", b"\r\n")
+        for text in (saved, saved[3:], saved[:-2], whole.replace(b"\n", b"\r\n").replace(b"\r", b"", 1)):
+            table.write_bytes(text)
+            done = self.call("sweep", self.work / "sweep.json", "--out", self.out, "--status")
+            self.assertEqual((done.returncode, done.stderr), (0, ""))
+            self.assertIn("4 finished", done.stdout)
+            self.assertEqual(table.read_bytes(), text)
+        table.write_bytes(saved)
+        aggregate = (self.out / "aggregate.csv").read_bytes()
+        self.assertEqual(self.sweep(sweep)["skipped"], 4)
+        self.assertEqual((table.read_bytes(), (self.out / "aggregate.csv").read_bytes()), (whole, aggregate))
+        # Rows to come, in a wider table too.
+        table.write_bytes(saved)
+        self.assertEqual(self.sweep({**sweep, "seeds": [1, 2, 3]})["skipped"], 4)
+        table.write_bytes(table.read_bytes().replace(b"\n", b"\r\n"))
+        self.sweep({**sweep, "axes": {A: [0.01], "workers.count": [4, 5]}})
+        self.assertNotIn(b"\r", table.read_bytes())
+        self.each_once(8)
+
     def test_two_sweeps_at_once(self) -> None:
         sweep = {"seeds": list(range(150)), "axes": {A: [0.01, 0.02]}}
         self.sweep_file(sweep)

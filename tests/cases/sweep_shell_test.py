@@ -52,6 +52,23 @@ class SweepShell(SweepCase):
         self.assertEqual(done.stdout.count("40 points: 40 finished"), 1)
         self.each_once(40)
 
+    def test_one_rank_tells_what_is_wrong(self) -> None:
+        self.sweep_file({"seeds": [1]})
+        mistakes = (["sweep.json", "--set", "workers.cuont=3"], ["sweep.json", "--statsu"], ["sweep.json", "-j", "-1"],
+                    ["nowhere.json"], ["sweep.json", "--best", "1", "--by", "time_s", "--out", "empty"])
+        for rank, size in (("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"), ("PMI_RANK", "PMI_SIZE"),
+                           ("SLURM_PROCID", "SLURM_STEP_NUM_TASKS")):
+            for words in mistakes:
+                said = []
+                for number in range(3):
+                    environment = {**os.environ, rank: str(number), size: "3"}
+                    done = subprocess.run([case.PROGRAM, "sweep", *words], cwd=self.work, capture_output=True,
+                                          text=True, check=False, timeout=60, env=environment)
+                    self.assertEqual((done.returncode, done.stdout), (2, ""))
+                    said.append(done.stderr)
+                self.assertRegex(said[0], r"\Arubato: [^\n]+\n\Z")
+                self.assertEqual(said[1:], ["", ""])
+
     def test_the_job_array(self) -> None:
         """As Slurm would start its tasks, two at a time."""
         path = self.sweep_file({"seeds": list(range(30))})

@@ -140,6 +140,41 @@ class SweepTables(SweepCase):
         self.assertEqual({(row["workers.batch_size"], row["setting.workers"]) for row in rows},
                          {("1", "3"), ("2", "3")})
 
+    def test_set_in_vain_is_a_warning(self) -> None:
+        sweep = {"axes": {"workers.batch_size": [1, 2]}, "variants": [
+            {"label": "hard", "set": {"protocol": {"name": "hardsync"}}}, {"label": "as it is"}]}
+        self.sweep(sweep, "--set", "workers.batch_size=7", "--set", "workers.count=3", "--set",
+                   "protocol.name=hardsync")
+        warnings = [line for line in self.said.splitlines() if "warning" in line]
+        self.assertEqual(warnings, [
+            'rubato: warning: --set workers.batch_size=7: is overridden by the axis "workers.batch_size" of the sweep',
+            'rubato: warning: --set protocol.name=hardsync: is overridden by the variant "hard" of the sweep'])
+        self.sweep({**sweep, "seeds": [1, 2]}, "--set", "seed=3", "--status")
+        self.assertIn('--set seed=3: is overridden by "seeds" of the sweep', self.said)
+        # A part of an object that an axis sets, and one that it does not.
+        for value, count in (('{"count": 3, "batch_size": 4}', 1), ('{"count": 3}', 0)):
+            self.sweep(sweep, "--status", "--set", f"workers={value}")
+            self.assertEqual(self.said.count("is overridden by"), count, self.said)
+
+    def test_best_of_nothing(self) -> None:
+        path = self.sweep_file({"axes": {A: [0.01, 0.02]}})
+        best = ("--best", 3, "--by", "time_to_target_s")
+        for how in ((), ("--json",)):
+            done = self.call("sweep", path, "--out", self.out, *best, *how)
+            self.assertEqual((done.returncode, done.stdout), (2, ""))
+            self.assertRegex(done.stderr, r"\Arubato: \S+/out: has no finished point of this sweep's report, so none "
+                             r"is best; there is no results.csv: [^\n]+\n\Z")
+        self.assertFalse(self.out.exists())
+        self.assertEqual(self.call("sweep", path, "--out", self.out, "--set", "workers.count=5").returncode, 0)
+        done = self.call("sweep", path, "--out", self.out, *best)
+        self.assertEqual((done.returncode, done.stdout), (2, ""))
+        self.assertIn("so none is best; 2 rows are of other points\n", done.stderr)
+        # Finished runs without the figure are an answer.
+        self.assertEqual(self.call("sweep", path, "--out", self.out, "--quiet").returncode, 0)
+        done = self.call("sweep", path, "--out", self.out, *best)
+        self.assertEqual((done.returncode, done.stdout),
+                         (0, "none of the finished runs has the figure time_to_target_s\n"))
+
     def test_a_new_axis_widens_the_table(self) -> None:
         self.sweep({"axes": {A: [0.01]}})
         (old,) = self.table()

@@ -73,6 +73,32 @@ class SweepTune(SweepCase):
         self.sweep({"seeds": [1], "tune": tune(1e-5, 0.001, 0.1)}, "--status")
         self.assertIn("edge of its grid", self.said)
 
+    def test_keys_that_do_not_go_with_a_variant_have_no_edge(self) -> None:
+        rates = {**tune(0.001, 0.1, 0.3, 5)["axes"], "protocol.n": [1, 2]}
+        sweep = {"seeds": [1], "axes": {"workers.count": [2]}, "tune": {**tune(0.1), "axes": rates}, "variants": [
+            {"label": "async", "set": {"protocol.name": "async"}},
+            {"label": "soft", "set": {"protocol.name": "n-softsync"}}]}
+        path = self.sweep_file(sweep)
+        done = self.call("sweep", path, "--out", self.out)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn(f'tuned variant "async", workers.count = 2: {RATE} = 0.1 (mean', done.stdout)
+        self.assertRegex(done.stdout, r'tuned variant "soft", workers.count = 2: .*protocol.n = \d \(mean')
+        self.assertIn('grid: protocol.n for variant "soft", workers.count = 2; a better one', done.stderr)
+        self.assertEqual({row["protocol.n"] for row in self.table() if row["label"] == "async"}, {""})
+        # An axis that is not tuned is named for the variants that have it.
+        sweep = {**sweep, "axes": {"protocol.n": [1, 2], "workers.count": [2]}, "tune": tune(1e-5, 0.001)}
+        done = self.call("sweep", self.sweep_file(sweep), "--out", self.work / "other")
+        self.assertIn('tuned variant "async", workers.count = 2: ', done.stdout)
+        self.assertIn('tuned variant "soft", workers.count = 2, protocol.n = 2: ', done.stdout)
+        self.assertIn(f'grid: {RATE} for variant "async", workers.count = 2 and 2 more', done.stderr)
+
+    def test_the_edge_is_of_what_was_tried(self) -> None:
+        sweep = {"seeds": [1], "tune": tune(0.01, 0.1, 5), "where": f"{RATE} < 1"}
+        self.sweep(sweep)
+        self.assertIn(f"edge of its grid: {RATE} for variant", self.said)
+        self.sweep({**sweep, "where": f"{RATE} == 0.1"}, "--status")
+        self.assertNotIn("edge of its grid", self.said)
+
     def test_where_everything_diverges(self) -> None:
         self.base({**BOWL, "stop": {"epochs": 60}})
         sweep = {"seeds": [1, 2], "variants": [{"label": "bad", "set": {"optimizer.weight_decay": 50}},
@@ -83,7 +109,14 @@ class SweepTune(SweepCase):
             if row["label"] == "bad" and row["phase"] == "report":
                 self.assertEqual((row["status"], row["status_detail"]),
                                  ("failed", "no value could be tuned: every tuning run diverged or failed"))
-        self.assertIn("every tuning run diverged or failed: variant \"bad\"", self.said)
+                self.assertEqual(row[RATE], "")
+        self.assertIn('warning: tune: no value is best, since every tuning run diverged or failed: variant "bad"; its',
+                      self.said)
+        self.assertEqual([(line["label"], line[RATE]) for line in self.table("aggregate.csv")],
+                         [("bad", ""), ("good", "0.1")])
+        done = self.call("sweep", self.work / "sweep.json", "--out", self.out, "--status")
+        self.assertIn('tuned variant "bad": none is best', done.stdout)
+        self.assertIn("warning: tune: no value is best", done.stderr)
         self.sweep(sweep, status=1)
         self.each_once(12)
 

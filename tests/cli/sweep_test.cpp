@@ -43,9 +43,14 @@ TEST_CASE("mean, median, deviation and interval") {
     CHECK(four.median == 3);
     CHECK(four.std == doctest::Approx(std::sqrt(38.0 / 3)));
     CHECK(four.ci95 == doctest::Approx(3.182446305 * std::sqrt(38.0 / 3) / 2));
-    const Statistics equal = statistics({5, 5, 5});
-    CHECK(equal.std == 0);
-    CHECK(equal.ci95 == 0);
+    for (const double value : {5.0, 0.1, 1e-9 / 3}) {
+        for (const std::size_t n : {2, 3, 7, 10}) {
+            const Statistics equal = statistics(std::vector<double>(n, value));
+            CHECK(equal.mean == value);
+            CHECK(equal.std == 0);
+            CHECK(equal.ci95 == 0);
+        }
+    }
 }
 
 TEST_CASE("cells are quoted, and read back") {
@@ -79,8 +84,19 @@ TEST_CASE("conditions over keys") {
     CHECK_FALSE(holds("protocol.n <= 8"));
     CHECK_FALSE(holds("protocol.n"));
     CHECK(holds("protocol.name != \"n-softsync\" || protocol.n <= 8"));
-    for (const char* text : {"workers.count =", "workers.count = 8", "(1", "\"a", "workers count", ""})
+    for (const char* text : {"workers.count =", "workers.count = 8", "(1", "\"a", "workers count", "", "1, 1"})
         CHECK_THROWS_AS(Condition(text, {}), InputError);
+    // Texts are equal or not, and nothing else.
+    CHECK_FALSE(holds("protocol.name == 3"));
+    CHECK(holds("\"a\" != \"b\" && protocol.name != 3"));
+    for (const char* text : {"protocol.name", "\"abc\"", "protocol.name > 3", "\"a\" < \"b\"",
+                             "workers.count < protocol.name", "protocol.name - 1"}) {
+        CAPTURE(text);
+        CHECK_THROWS_AS(holds(text), InputError);
+    }
+    Condition object("protocol == 3", {});
+    object.holds(tree);
+    CHECK_THROWS_AS(object.check_keys(), InputError);
     Condition misspelt("workers.cuont > 1", {});
     misspelt.holds(tree);
     CHECK_THROWS_WITH_AS(misspelt.check_keys(),

@@ -91,7 +91,8 @@ std::vector<SettingSummary> summarize(const Board& board, Resolver& resolver, co
         if (summary.n + summary.diverged + summary.failed == 0) continue;
         const Setting& setting = resolver.at(tasks.front().id);
         summary.label = setting.label;
-        summary.cells = setting.cells;
+        const bool chosen = !board.pick(i) || board.pick(i)->choice >= 0;
+        summary.cells = chosen ? setting.cells : cells_without_choice(*board.plan().sweep, setting.cells);
         all.push_back(std::move(summary));
     }
     return all;

@@ -1,9 +1,11 @@
 #include "cli/sweep/board.hpp"
 
+#include "cli/sweep/condition.hpp"
 #include "cli/sweep/csv.hpp"
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <tuple>
 #include <utility>
 
@@ -116,10 +118,8 @@ void Board::begin() {
 }
 
 std::vector<std::uint64_t> Board::identities() const {
-    std::vector<std::uint64_t> all;
-    all.reserve(known_.size());
-    for (const auto& [identity, known] : known_) all.push_back(identity);
-    std::sort(all.begin(), all.end());
+    std::vector<std::uint64_t> all = possible();
+    std::erase_if(all, [this](std::uint64_t identity) { return !known_.contains(identity); });
     return all;
 }
 
@@ -173,17 +173,32 @@ Pick Board::best_of(std::size_t setting) const {
         pick.mean /= usable;
         if (best.choice < 0 || std::tie(pick.without, pick.mean) < std::tie(best.without, best.mean)) best = pick;
     }
-    if (best.choice < 0) return best;
-    const auto indices = resolver_.tuned_values(best.choice);
-    for (std::size_t i = 0; i < indices.size(); ++i) {
-        const Axis& axis = plan_.sweep->tuning->axes[i];
-        const Node& value = axis.values[indices[i]];
-        if (axis.values.size() < 2 || !value.is_number()) continue;
-        const auto by_number = [](const Node& a, const Node& b) { return a.number < b.number; };
-        const auto [low, high] = std::minmax_element(axis.values.begin(), axis.values.end(), by_number);
-        if (value.number <= low->number || value.number >= high->number) best.at_edge.push_back(axis.key);
-    }
+    if (best.choice >= 0) best.at_edge = at_edge(planned, best.choice);
     return best;
+}
+
+/// A key that the setting does not have has no edge: its values made no difference there.
+std::vector<std::string> Board::at_edge(const PlannedSetting& planned, std::int32_t best) const {
+    std::vector<std::string> keys;
+    const auto& axes = plan_.sweep->tuning->axes;
+    const auto number = [&](std::int32_t choice, std::size_t axis) {
+        const Node& value = axes[axis].values[resolver_.tuned_values(choice)[axis]];
+        return value.is_number() ? value.number : std::numeric_limits<double>::quiet_NaN();
+    };
+    const Node& resolved = resolver_.at({planned.setting, best}).loaded.tree;
+    for (std::size_t axis = 0; axis < axes.size(); ++axis) {
+        if (!value_at(resolved, axes[axis].key)) continue;
+        const double value = number(best, axis);
+        // Of what was tried here: a condition may have left some values of the axis out.
+        bool smaller = false, larger = false;
+        for (std::uint32_t i = planned.first; i < planned.first + planned.count; ++i) {
+            const double other = number(plan_.choices[i].choice, axis);
+            smaller |= other < value;
+            larger |= other > value;
+        }
+        if (smaller != larger) keys.push_back(axes[axis].key);
+    }
+    return keys;
 }
 
 std::optional<Task> Board::next() {

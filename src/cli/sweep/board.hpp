@@ -35,7 +35,7 @@ struct Pick {
     std::int32_t choice = -1;          ///< -1: none of its runs came to a figure
     double mean = 0;                   ///< of the figure, over the tuning seeds
     int without = 0;                   ///< tuning runs of this choice without figure: diverged or failed
-    std::vector<std::string> at_edge;  ///< tuned keys whose best value is the first or last of those tried
+    std::vector<std::string> at_edge;  ///< tuned keys whose best value is the smallest or largest of those tried
 };
 
 /// The shard that this process works on: point i belongs to shard i % count + 1, a tuned setting as a whole.
@@ -88,6 +88,7 @@ public:
     bool has_hopeless() const { return !hopeless_.empty(); }
     PointState state(const Task& task) const;
     /// Points that belong to the sweep as far as is known: without those to be reported while their tuning is not done.
+    /// In the order of the sweep, as of its settings in aggregate.csv.
     std::vector<std::uint64_t> identities() const;
     /// Points that may belong to the sweep, all shards and whatever tuning picks.
     std::vector<std::uint64_t> possible() const;
@@ -107,6 +108,7 @@ private:
     void add_reports(std::size_t setting);
     void tuned(std::size_t setting);
     Pick best_of(std::size_t setting) const;
+    std::vector<std::string> at_edge(const PlannedSetting& planned, std::int32_t best) const;
     bool mine(std::size_t point) const {
         return static_cast<int>(point % std::size_t(shard_.count)) == shard_.number - 1;
     }

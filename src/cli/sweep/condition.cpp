@@ -19,8 +19,12 @@ namespace {
 struct Variable {
     std::string path;
     double value = 0;
-    bool seen = false;  ///< some scenario had it
+    bool seen = false;    ///< some scenario had it
+    bool scalar = false;  ///< and it was no object or array there
 };
+
+/// A text of the scenario or the condition as a number, far from what a scenario counts with: muparser knows no other.
+constexpr double text_scale = 1e300;
 
 }  // namespace
 
@@ -30,10 +34,11 @@ struct Condition::Impl {
     mu::Parser parser;
     std::deque<Variable> variables;  ///< addresses stay
     std::map<std::string, std::size_t> texts;
+    std::deque<std::pair<std::string, double>> constants;  ///< texts of the condition itself; addresses stay
+    bool met_text = false;                                 ///< in the scenario at hand
 
-    /// muparser knows only numbers: a text becomes one, far from what a scenario counts with.
-    double number_of(const std::string& text) {
-        return 1e300 + 1e290 * static_cast<double>(texts.try_emplace(text, texts.size()).first->second);
+    double number_of(const std::string& text, double sign) {
+        return sign * (text_scale + 1e290 * static_cast<double>(texts.try_emplace(text, texts.size()).first->second));
     }
 
     [[noreturn]] void fail(const std::string& what) const {
@@ -52,9 +57,9 @@ struct Condition::Impl {
             if (end == std::string::npos) fail("a text is not closed");
             const std::string text = source.substr(i + 1, end - i - 1);
             const bool known = texts.contains(text);
-            const double number = number_of(text);
+            const double number = number_of(text, 1);
             const std::string name = "_text" + std::to_string(texts.at(text));
-            if (!known) parser.DefineConst(name, number);
+            if (!known) parser.DefineVar(name, &constants.emplace_back(text, number).second);
             out += name;
             i = end;
         }
@@ -67,14 +72,30 @@ struct Condition::Impl {
         return &all.back().value;
     }
 
-    double read(const Node* node) {
+    double read(const Node* node, double sign) {
         if (!node) return std::numeric_limits<double>::quiet_NaN();
         switch (node->kind) {
             case Node::Kind::boolean: return node->boolean ? 1 : 0;
             case Node::Kind::integer:
             case Node::Kind::number: return node->number;
-            case Node::Kind::string: return number_of(node->text);
+            case Node::Kind::string: met_text = true; return number_of(node->text, sign);
             default: return std::numeric_limits<double>::quiet_NaN();
+        }
+    }
+
+    /// `sign`: of the numbers that stand for texts.
+    double value(const Node& tree, double sign) {
+        for (Variable& variable : variables) {
+            const Node* node = value_at(tree, variable.path);
+            variable.seen |= node != nullptr;
+            variable.scalar |= node && !node->is(Node::Kind::object) && !node->is(Node::Kind::array);
+            variable.value = read(node, sign);
+        }
+        for (auto& [text, number] : constants) number = number_of(text, sign);
+        try {
+            return parser.Eval();
+        } catch (const mu::Parser::exception_type& error) {
+            fail(error.GetMsg());
         }
     }
 };
@@ -94,6 +115,7 @@ Condition::Condition(const std::string& text, const Where& where) : impl_(std::m
         parser.SetVarFactory(&Impl::make, impl_.get());
         parser.SetExpr(impl_->without_texts());
         parser.Eval();
+        if (parser.GetNumResults() != 1) impl_->fail("expected one condition; && and || join several");
     } catch (const mu::Parser::exception_type& error) {
         impl_->fail(error.GetMsg());
     }
@@ -102,29 +124,33 @@ Condition::Condition(const std::string& text, const Where& where) : impl_(std::m
 Condition::~Condition() = default;
 
 bool Condition::holds(const Node& tree) {
-    for (Variable& variable : impl_->variables) {
-        const Node* node = value_at(tree, variable.path);
-        variable.seen |= node != nullptr;
-        variable.value = impl_->read(node);
+    impl_->met_text = !impl_->constants.empty();
+    const double value = impl_->value(tree, 1);
+    // Whether texts are equal does not depend on the numbers that stand for them; anything else that is asked of them
+    // does.
+    if (impl_->met_text) {
+        const double turned = impl_->value(tree, -1);
+        if (std::fabs(value) >= text_scale / 2)
+            impl_->fail("is a text, expected a condition that is true or false, such as protocol.name == \"async\"");
+        if (value != turned && !(std::isnan(value) && std::isnan(turned)))
+            impl_->fail("a text can be compared with == and != only");
     }
-    try {
-        const double value = impl_->parser.Eval();
-        return value != 0 && !std::isnan(value);
-    } catch (const mu::Parser::exception_type& error) {
-        impl_->fail(error.GetMsg());
-    }
+    return value != 0 && !std::isnan(value);
 }
 
 void Condition::check_keys() const {
     for (const Variable& variable : impl_->variables) {
         if (variable.path == "seed")
             impl_->fail("it keeps settings with all their seeds; to leave a seed out, take it from \"seeds\"");
+        if (variable.seen && !variable.scalar)
+            impl_->fail("\"" + variable.path +
+                        "\" is an object or an array, expected a key with a number, a text, true or false");
         if (variable.seen || schema_at(variable.path)) continue;
         std::vector<std::string> known;
         for (const SchemaKey& key : schema_keys()) known.push_back(key.path);
         const std::string near = nearest(variable.path, known);
         impl_->fail("\"" + variable.path + "\" is no key of a scenario" +
-                    (near.empty() ? "" : "; did you mean " + near + "?"));
+                    (near.empty() ? "; texts stand in double quotes" : "; did you mean " + near + "?"));
     }
 }
 

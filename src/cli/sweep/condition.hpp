@@ -9,8 +9,8 @@
 
 namespace rubato::cli {
 
-/// Numbers compare as such, true is 1, texts in double quotes compare with == and !=; a key that the scenario does not
-/// have compares false with everything (and != true).
+/// Numbers compare as such, true is 1, texts in double quotes compare with == and != and are nothing else; a key that
+/// the scenario does not have compares false with everything (and != true).
 class Condition {
 public:
     /// Throws InputError at `where` for text that cannot be parsed.
@@ -19,8 +19,10 @@ public:
     Condition(const Condition&) = delete;
     Condition& operator=(const Condition&) = delete;
 
+    /// Throws InputError where a text is the value, or is asked for more than whether it equals another.
     bool holds(const Node& tree);
-    /// Throws InputError for a key that neither the schema nor any scenario so far has.
+    /// Throws InputError for a key that neither the schema nor any scenario so far has, and for one that was an object
+    /// or array in all that have it.
     void check_keys() const;
 
 private:

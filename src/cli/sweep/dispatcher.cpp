@@ -166,7 +166,9 @@ void Dispatcher::write_hopeless() {
             if (mine) claims_.release(task.identity);
         } else if (mine) {
             const char* why = "no value could be tuned: every tuning run diverged or failed";
-            lines_ += failed_row(resolver_.at(task.id), task, why) + "\n";
+            Setting setting = resolver_.at(task.id);
+            setting.cells = cells_without_choice(*board_.plan().sweep, std::move(setting.cells));
+            lines_ += failed_row(setting, task, why) + "\n";
             written_.push_back(task);
         } else {
             board_.leave_hopeless(task);

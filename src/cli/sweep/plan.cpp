@@ -3,6 +3,7 @@
 #include "cli/sweep/condition.hpp"
 
 #include <optional>
+#include <set>
 #include <unordered_set>
 
 namespace rubato::cli {
@@ -49,6 +50,7 @@ private:
         variant_ = variant;
         bool kept = false;
         std::unordered_set<std::uint64_t> own;
+        std::set<std::string> remarks;
         const std::int32_t choices = sweep_.tuning ? resolver_.choices() : 1;
         for (std::int32_t choice = 0; choice < choices; ++choice) {
             const SettingId id{number, sweep_.tuning ? choice : -1};
@@ -58,7 +60,9 @@ private:
             // A key that does not go with the variant was dropped, and its values make no difference.
             if (seen_.contains(setting.content) || !own.insert(setting.content).second) continue;
             take(setting, id);
+            remarks.insert(setting.loaded.notes.begin(), setting.loaded.notes.end());
         }
+        for (const auto& text : remarks) ++plan_.remarks[text];
         planned.count = static_cast<std::uint32_t>(plan_.choices.size()) - planned.first;
         seen_.insert(own.begin(), own.end());
         if (planned.count == 0) {
@@ -71,7 +75,6 @@ private:
 
     void take(const Setting& setting, SettingId id) {
         if (sweep_.tuning) check_tuned_figure(sweep_, setting, resolver_.describe(id));
-        for (const auto& text : setting.loaded.notes) ++plan_.remarks[text];
         plan_.simgrid |= setting.forks;
         plan_.choices.push_back({id.choice, setting.forks, setting.apart, setting.content, setting.platform});
         const Scenario& scenario = setting.loaded.scenario;

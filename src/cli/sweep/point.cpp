@@ -73,14 +73,18 @@ std::uint32_t Resolver::combinations() const {
     std::uint64_t count = 1;
     for (const Dimension& dimension : sweep_.dimensions) {
         count *= dimension.size;
-        if (count > 100'000'000) throw InputError(sweep_.path + ": axes: more than 100,000,000 combinations of values");
+        if (count > 100'000'000)
+            throw InputError(sweep_.tree.at("axes").where, "axes",
+                             "expected at most 100,000,000 combinations of values, found more");
     }
     return static_cast<std::uint32_t>(count);
 }
 
 std::uint32_t Resolver::settings() const {
     const std::uint64_t count = std::uint64_t{combinations()} * sweep_.variants.size();
-    if (count > 100'000'000) throw InputError(sweep_.path + ": more than 100,000,000 settings");
+    if (count > 100'000'000)
+        throw InputError(sweep_.tree.at("variants").where, "variants",
+                         "expected at most 100,000,000 settings of all variants, found more");
     return static_cast<std::uint32_t>(count);
 }
 
@@ -88,7 +92,9 @@ std::int32_t Resolver::choices() const {
     std::int64_t count = 1;
     for (const Axis& axis : sweep_.tuning ? sweep_.tuning->axes : std::vector<Axis>{}) {
         count *= static_cast<std::int64_t>(axis.values.size());
-        if (count > 1'000'000) throw InputError(sweep_.path + ": tune.axes: more than 1,000,000 combinations");
+        if (count > 1'000'000)
+            throw InputError(sweep_.tree.at("tune").at("axes").where, "tune.axes",
+                             "expected at most 1,000,000 combinations of values, found more");
     }
     return static_cast<std::int32_t>(count);
 }
@@ -119,9 +125,12 @@ std::vector<std::pair<const Axis*, std::size_t>> Resolver::values_of(SettingId i
     return values;
 }
 
-std::string Resolver::describe(SettingId id) const {
+std::string Resolver::describe(SettingId id, const Node* resolved) const {
     std::string text = "variant \"" + sweep_.variants[variant_of(id.setting)].label + "\"";
-    for (const auto& [axis, index] : values_of(id)) text += ", " + axis->key + " = " + cell_text(&axis->values[index]);
+    for (const auto& [axis, index] : values_of(id)) {
+        if (!resolved || value_at(*resolved, axis->key))
+            text += ", " + axis->key + " = " + cell_text(&axis->values[index]);
+    }
     return text;
 }
 
@@ -163,6 +172,14 @@ const Setting& Resolver::at(SettingId id) {
     }
     last_id_ = id;
     return last_;
+}
+
+std::vector<std::string> cells_without_choice(const SweepFile& sweep, std::vector<std::string> cells) {
+    for (const Axis& axis : sweep.tuning ? sweep.tuning->axes : std::vector<Axis>{}) {
+        for (std::size_t i = 0; i < sweep.swept.size(); ++i)
+            if (sweep.swept[i] == axis.key) cells[i].clear();
+    }
+    return cells;
 }
 
 std::uint64_t identity_of(std::uint64_t content, const std::string& label, Phase phase, std::int64_t seed) {

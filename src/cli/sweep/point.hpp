@@ -41,8 +41,8 @@ public:
 
     /// Throws InputError, which names file, line, key, variant and axes.
     const Setting& at(SettingId id);
-    /// "variant "hardsync", workers.batch_size = 4".
-    std::string describe(SettingId id) const;
+    /// "variant "hardsync", workers.batch_size = 4"; with the resolved scenario only keys that it has.
+    std::string describe(SettingId id, const Node* resolved = nullptr) const;
 
     std::uint32_t settings() const;  ///< variants times combinations
     std::int32_t choices() const;    ///< combinations of tuned values; 1 where nothing is tuned
@@ -59,6 +59,9 @@ private:
     SettingId last_id_{~0u, -2};
     Setting last_;
 };
+
+/// The cells of a setting for which no tuned value could be chosen: those of the tuned keys are empty.
+std::vector<std::string> cells_without_choice(const SweepFile& sweep, std::vector<std::string> cells);
 
 /// Identity of a point: 64 bits of its resolved scenario (content and seed), the program's version, label and phase.
 std::uint64_t identity_of(std::uint64_t content, const std::string& label, Phase phase, std::int64_t seed);

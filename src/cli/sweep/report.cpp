@@ -1,6 +1,7 @@
 #include "cli/sweep/report.hpp"
 
 #include "cli/estimate.hpp"
+#include "cli/sweep/condition.hpp"
 #include "cli/sweep/csv.hpp"
 
 #include <fmt/format.h>
@@ -43,6 +44,29 @@ std::vector<Ranked> ranked(const std::vector<SettingSummary>& settings, const st
     });
     all.resize(std::min(all.size(), static_cast<std::size_t>(count)));
     return all;
+}
+
+/// Variant and axes of a setting whose tuning is done, as far as they go with it.
+std::string name_of(const Board& board, Resolver& resolver, std::size_t setting) {
+    const PlannedSetting& planned = board.plan().settings[setting];
+    const std::int32_t picked = board.pick(setting)->choice;
+    const std::int32_t choice = picked >= 0 ? picked : board.plan().choices[planned.first].choice;
+    const Node& resolved = resolver.at({planned.setting, choice}).loaded.tree;
+    return resolver.describe({planned.setting, -1}, &resolved);
+}
+
+/// "optimizer.learning_rate = 0.1": the picked value of each tuned key that the setting has.
+std::string chosen_text(const Board& board, Resolver& resolver, std::size_t setting) {
+    const std::int32_t choice = board.pick(setting)->choice;
+    const Node& resolved = resolver.at({board.plan().settings[setting].setting, choice}).loaded.tree;
+    const auto indices = resolver.tuned_values(choice);
+    const auto& axes = board.plan().sweep->tuning->axes;
+    std::string text;
+    for (std::size_t i = 0; i < axes.size(); ++i) {
+        if (!value_at(resolved, axes[i].key)) continue;
+        text += (text.empty() ? "" : ", ") + axes[i].key + " = " + cell_text(&axes[i].values[indices[i]]);
+    }
+    return text.empty() ? "no tuned key goes with it" : text;
 }
 
 Node counts_node(const Board& board) {
@@ -90,18 +114,18 @@ std::string picks_text(const Board& board, Resolver& resolver, std::size_t lines
     std::size_t lines = 0, more = 0;
     for (std::size_t i = 0; i < plan.settings.size(); ++i) {
         const auto& pick = board.pick(i);
-        if (!pick || pick->choice < 0) continue;
+        if (!pick) continue;
         if (++lines > lines_max) {
             ++more;
             continue;
         }
-        std::string chosen;
-        const auto indices = resolver.tuned_values(pick->choice);
-        for (std::size_t axis = 0; axis < indices.size(); ++axis)
-            chosen += (axis ? ", " : "") + tuning.axes[axis].key + " = " +
-                      cell_text(&tuning.axes[axis].values[indices[axis]]);
-        text += fmt::format("tuned {}: {} (mean {} {}{})\n", resolver.describe({plan.settings[i].setting, -1}), chosen,
-                            tuning.by, number(pick->mean),
+        const std::string who = name_of(board, resolver, i);
+        if (pick->choice < 0) {
+            text += fmt::format("tuned {}: none is best, every tuning run diverged or failed\n", who);
+            continue;
+        }
+        text += fmt::format("tuned {}: {} (mean {} {}{})\n", who, chosen_text(board, resolver, i), tuning.by,
+                            number(pick->mean),
                             pick->without > 0 ? fmt::format(", {} runs without it", pick->without) : "");
     }
     if (more > 0) text += fmt::format("tuned: {} more settings, see results.csv\n", more);
@@ -114,7 +138,7 @@ std::vector<std::string> pick_warnings(const Board& board, Resolver& resolver) {
     for (std::size_t i = 0; plan.sweep->tuning && i < plan.settings.size(); ++i) {
         const auto& pick = board.pick(i);
         if (!pick) continue;
-        const std::string who = resolver.describe({plan.settings[i].setting, -1});
+        const std::string who = name_of(board, resolver, i);
         if (pick->choice < 0) none.push_back(who);
         for (const auto& key : pick->at_edge) edges.push_back(key + " for " + who);
     }
@@ -127,7 +151,8 @@ std::vector<std::string> pick_warnings(const Board& board, Resolver& resolver) {
         warnings.push_back("tune: the best value lies at the edge of its grid: " + told(edges) +
                            "; a better one may lie beyond");
     if (!none.empty())
-        warnings.push_back("tune: every tuning run diverged or failed: " + told(none) + "; its points are failed");
+        warnings.push_back("tune: no value is best, since every tuning run diverged or failed: " + told(none) +
+                           "; its points are failed");
     return warnings;
 }
 
@@ -145,7 +170,7 @@ std::string best_text(const SweepFile& sweep, std::vector<SettingSummary> settin
             table.back().push_back(cell.front());
         }
     }
-    if (table.size() == 1) return "no finished run has the figure " + by + "\n";
+    if (table.size() == 1) return "none of the finished runs has the figure " + by + "\n";
     std::string text;
     for (const auto& row : table) {
         std::string line;

@@ -2,6 +2,7 @@
 
 #include "cli/log.hpp"
 #include "cli/sweep/csv.hpp"
+#include "cli/sweep/table_text.hpp"
 #include "trace/environment.hpp"
 #include "trace/line_file.hpp"
 #include "trace/recorder.hpp"
@@ -28,34 +29,6 @@ std::string joined(const std::vector<std::string>& cells) {
 
 bool is_identity(const std::string& text) {
     return text.size() == 16 && text.find_first_not_of("0123456789abcdef") == std::string::npos;
-}
-
-/// The rest of the file from `at` on.
-std::string read_from(int descriptor, std::int64_t at) {
-    struct stat now {};
-    if (::fstat(descriptor, &now) != 0 || now.st_size <= at) return {};
-    std::string text(static_cast<std::size_t>(now.st_size - at), '\0');
-    std::size_t used = 0;
-    while (used < text.size()) {
-        const ssize_t count =
-            ::pread(descriptor, text.data() + used, text.size() - used, at + static_cast<std::int64_t>(used));
-        if (count < 0 && errno == EINTR) continue;
-        if (count <= 0) break;
-        used += static_cast<std::size_t>(count);
-    }
-    text.resize(used);
-    return text;
-}
-
-/// Calls with each whole line, without its newline. Returns the bytes that they took.
-template <class F>
-std::size_t each_line(std::string_view text, F&& call) {
-    std::size_t begin = 0;
-    for (std::size_t end = text.find('\n'); end != std::string_view::npos; end = text.find('\n', begin)) {
-        call(text.substr(begin, end - begin));
-        begin = end + 1;
-    }
-    return begin;
 }
 
 }  // namespace
@@ -123,7 +96,9 @@ void Results::read_header() {
         header_.clear();  // made, and killed before its first line was whole
         return;
     }
-    if (!split_csv(std::string_view(text).substr(0, end), header_) || header_.front() != "point")
+    const std::string_view line(text.data(), end);
+    foreign_ = plain_header(line).size() != line.size();
+    if (!split_csv(plain_header(line), header_) || header_.front() != "point")
         throw InputError(path_ + ":1: is no table of results: expected the column \"point\" first");
     read_ = static_cast<std::int64_t>(end) + 1;
     line_ = 1;
@@ -143,11 +118,13 @@ void Results::read_header() {
 
 std::size_t Results::column(std::string_view name) const {
     const auto found = std::find(header_.begin(), header_.end(), name);
-    if (found == header_.end()) throw InputError(path_ + ": has no column \"" + std::string(name) + "\"");
+    if (found == header_.end())
+        throw InputError(path_ + ":1: has no column \"" + std::string(name) +
+                         "\": expected a table that rubato sweep wrote");
     return static_cast<std::size_t>(found - header_.begin());
 }
 
-bool Results::open_for_writing(Claims& claims, const SweptCells& swept) {
+bool Results::open_for_writing(Claims& claims, const SweptCells& swept, bool changed) {
     const Claims::Writing lock(claims);
     writable_ = true;
     const int made = ::open(path_.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
@@ -161,14 +138,18 @@ bool Results::open_for_writing(Claims& claims, const SweptCells& swept) {
         read_header();
         return false;
     }
+    if (foreign_) {
+        trace::write_file_by_rename(path_, plain_table(read_from(descriptor_, 0)));
+        open_for_reading();
+    }
     end_last_line();
     const bool lacks = std::any_of(columns_.begin(), columns_.end(), [&](const auto& name) {
         return std::find(header_.begin(), header_.end(), name) == header_.end();
     });
-    if (!lacks) return false;
-    widen(read_from(descriptor_, read_), swept);
+    // Columns may be there already from a sweep that had other points.
+    if (lacks || changed) widen(read_from(descriptor_, 0), swept);
     open_for_reading();
-    return true;
+    return lacks;
 }
 
 /// Whoever wrote here last was killed in the middle of a line, or an editor has left its end out.
@@ -180,26 +161,31 @@ void Results::end_last_line() {
 
 /// Columns of this sweep first, what only older rows have behind them; `version` stays last.
 void Results::widen(const std::string& text, const SweptCells& swept) {
+    const auto place_of = [](const std::vector<std::string>& names, const std::string& name) {
+        return static_cast<std::size_t>(std::find(names.begin(), names.end(), name) - names.begin());
+    };
     std::vector<std::string> wide(columns_.begin(), columns_.end() - 1);
     for (const auto& name : header_) {
         if (std::find(columns_.begin(), columns_.end(), name) == columns_.end()) wide.push_back(name);
     }
     wide.emplace_back("version");
+    const std::size_t status = place_of(wide, "status");
+    std::vector<std::size_t> from;
+    for (const auto& name : wide) from.push_back(place_of(header_, name));
     std::string out = joined(wide) + "\n";
     std::vector<std::string> row(wide.size()), cell;
-    each_line(text, [&](std::string_view line) {
+    each_line(std::string_view(text).substr(static_cast<std::size_t>(read_)), [&](std::string_view line) {
         if (!is_whole(line)) return;
-        for (std::size_t i = 0; i < wide.size(); ++i) {
-            const auto found = std::find(header_.begin(), header_.end(), wide[i]);
-            row[i] = found == header_.end() ? "" : cells_[static_cast<std::size_t>(found - header_.begin())];
-        }
-        // They stand behind point, phase, label and seed.
-        if (const auto* own = swept(std::stoull(cells_.front(), nullptr, 16)))
-            for (std::size_t i = 0; i < own->size(); ++i)
-                if (split_csv((*own)[i], cell)) row[4 + i] = cell.front();
+        for (std::size_t i = 0; i < wide.size(); ++i) row[i] = from[i] < cells_.size() ? cells_[from[i]] : "";
+        // The swept keys stand behind point, phase, label and seed. Failed points are tried again, and get a new row.
+        const bool lacks = std::any_of(row.begin() + 4, row.begin() + static_cast<std::ptrdiff_t>(status),
+                                       [](const auto& one) { return one.empty(); });
+        const auto* own = lacks && row[status] != "failed" ? swept(std::stoull(row.front(), nullptr, 16)) : nullptr;
+        for (std::size_t i = 0; own && i < own->size(); ++i)
+            if (row[4 + i].empty() && split_csv((*own)[i], cell)) row[4 + i] = cell.front();
         out += joined(row) + "\n";
     });
-    trace::write_file_by_rename(path_, out);
+    if (out != text) trace::write_file_by_rename(path_, out);
 }
 
 bool Results::has_grown() const {
@@ -231,7 +217,7 @@ void Results::read_new(const Take& take) {
     const std::size_t whole = each_line(text, [&](std::string_view line) { take_line(line, take); });
     read_ += static_cast<std::int64_t>(whole);
     // A last line without its end may be one that an editor has left so: it counts if it is whole, and only then.
-    const std::string_view rest = std::string_view(text).substr(whole);
+    const std::string_view rest = without_return(std::string_view(text).substr(whole));
     if (rest.empty() || writable_) return;
     if (is_whole(rest))
         take({std::stoull(cells_.front(), nullptr, 16), cells_});

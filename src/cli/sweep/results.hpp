@@ -43,8 +43,9 @@ public:
     using SweptCells = std::function<const std::vector<std::string>*(std::uint64_t identity)>;
 
     /// Makes the file, or widens the table where this sweep has columns that it lacks: old rows get empty cells, those
-    /// of this sweep's points what `swept` says. Returns whether an older table was widened.
-    bool open_for_writing(Claims& claims, const SweptCells& swept);
+    /// of this sweep's points what `swept` says, and likewise where the sweep has `changed`. Returns whether an older
+    /// table was widened.
+    bool open_for_writing(Claims& claims, const SweptCells& swept, bool changed);
     /// Rows that were appended since the last call, in order; all of them after another process has rewritten the
     /// table. Nothing where there is no file.
     void read_new(const Take& take);
@@ -84,6 +85,7 @@ private:
     int descriptor_ = -1;
     bool writable_ = false;
     bool broken_ = false;
+    bool foreign_ = false;  ///< a spreadsheet has left its line ends or a mark before the header
     int generation_ = 0;
     std::int64_t read_ = 0;  ///< bytes up to the last whole line that was read
     std::int64_t line_ = 0;

@@ -66,7 +66,13 @@ Statistics statistics(std::vector<double> values) {
     result.mean = std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(n);
     result.median = n % 2 == 1 ? values[n / 2] : (values[n / 2 - 1] + values[n / 2]) / 2;
     result.std = result.ci95 = std::numeric_limits<double>::quiet_NaN();
+    const bool equal = values.front() == values.back();
+    if (equal) result.mean = values.front();  // a sum of equal values is rounded, and so would be their deviation
     if (n < 2) return result;
+    if (equal) {
+        result.std = result.ci95 = 0;
+        return result;
+    }
     double squares = 0;
     for (const double value : values) squares += (value - result.mean) * (value - result.mean);
     const auto degrees = static_cast<double>(n - 1);

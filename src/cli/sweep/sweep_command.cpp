@@ -9,6 +9,7 @@
 #include "cli/sweep/check_platforms.hpp"
 #include "cli/sweep/dispatcher.hpp"
 #include "cli/sweep/estimate_points.hpp"
+#include "cli/sweep/overridden.hpp"
 #include "cli/sweep/ranks.hpp"
 #include "cli/sweep/report.hpp"
 #include "cli/sweep/sweep_directory.hpp"
@@ -88,14 +89,15 @@ std::unordered_map<std::uint64_t, SettingId> settings_of_points(const Plan& plan
 }
 
 /// Makes or opens the table; rows of an earlier sweep that are points of this one get the cells that they lack.
-void open_table(Results& results, Claims& claims, const Plan& plan, Resolver& resolver, const std::string& directory) {
+void open_table(Results& results, Claims& claims, const Plan& plan, Resolver& resolver, const std::string& directory,
+                bool changed) {
     std::optional<std::unordered_map<std::uint64_t, SettingId>> points;
     const auto swept = [&](std::uint64_t identity) -> const std::vector<std::string>* {
         if (!points) points = settings_of_points(plan);
         const auto found = points->find(identity);
         return found == points->end() ? nullptr : &resolver.at(found->second).cells;
     };
-    if (results.open_for_writing(claims, swept))
+    if (results.open_for_writing(claims, swept, changed))
         note(directory + "/results.csv: columns were added for keys that are new");
 }
 
@@ -152,10 +154,25 @@ int dry_run(const Plan& plan, Resolver& resolver, const std::string& directory, 
     return exit_finished;
 }
 
+/// --best without anything to compare is a wrong folder more often than an early question.
+void require_finished(const std::vector<SettingSummary>& settings, const Board& board, const std::string& directory) {
+    for (const SettingSummary& setting : settings)
+        if (setting.n > 0) return;
+    std::string why = "has no finished point of this sweep's report, so none is best";
+    if (!holds_sweep(directory))
+        why += "; there is no results.csv: expected the folder that the sweep ran in (--out)";
+    else if (board.done() > 0)
+        why += fmt::format("; the {} points that ended there did not finish or are of the tuning", board.done());
+    else if (board.of_others() > 0)
+        why += fmt::format("; {} rows are of other points", board.of_others());
+    throw InputError(directory + ": " + why);
+}
+
 int show_status(const Plan& plan, Resolver& resolver, const std::string& directory, const SweepOptions& options) {
     const Picture picture(plan, resolver, directory);
     if (options.best > 0) {
         const auto settings = summarize(picture.board, resolver, picture.table);
+        require_finished(settings, picture.board, directory);
         const auto text = options.json ? best_json : best_text;
         fmt::print("{}", text(*plan.sweep, settings, options.by, options.best));
         return exit_finished;
@@ -194,10 +211,11 @@ int run_sweep(const Plan& plan, Resolver& resolver, const std::string& directory
     const auto begin = std::chrono::steady_clock::now();
     const std::atomic<bool>& interrupted = watch_signals();
     if (!holds_sweep(directory)) check_platforms(plan, resolver);
-    if (enter_sweep_directory(directory, *plan.sweep)) note(directory + "/sweep.json: the sweep has changed since");
+    const bool changed = enter_sweep_directory(directory, *plan.sweep);
+    if (changed) note(directory + "/sweep.json: the sweep has changed since");
     Claims claims(directory);
     Results results(directory, result_columns(*plan.sweep));
-    open_table(results, claims, plan, resolver, directory);
+    open_table(results, claims, plan, resolver, directory, changed);
     Board board(plan, resolver, parse_shard(options.shard));
     {
         // Before the first row: a kill must not leave the list of an earlier version of the sweep.
@@ -265,6 +283,7 @@ int sweep_command(const SweepOptions& given) {
     const SweepFile sweep = read_sweep(options.sweep, options.sets);
     Resolver resolver(sweep);
     const Plan plan = make_plan(sweep, resolver);
+    for (const auto& text : overridden_sets(sweep, options.sets)) warn(text);
     const std::string directory = options.directory.empty() ? default_sweep_directory(sweep) : options.directory;
     print_remarks(plan);
     if (options.dry_run) return dry_run(plan, resolver, directory, options);

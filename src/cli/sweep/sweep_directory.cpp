@@ -30,8 +30,11 @@ std::string sweep_json(const SweepFile& sweep) {
     seeds.kind = Node::Kind::array;
     for (const std::int64_t seed : sweep.seeds) seeds.items.push_back(Node::of(seed));
     node.set("seeds", std::move(seeds), {});
-    for (const char* key : {"variants", "axes", "zip", "where", "tune"})
-        if (const Node* part = sweep.tree.find(key)) node.set(key, *part, {});
+    // In the order of the file, which is the order of the swept keys in tables.
+    for (const auto& member : sweep.tree.members) {
+        for (const char* key : {"variants", "axes", "zip", "where", "tune"})
+            if (member.key == key) node.set(key, member.value, {});
+    }
     return to_json(node);
 }
 

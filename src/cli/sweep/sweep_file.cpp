@@ -50,11 +50,24 @@ void set_ranks(Node& node, int rank) {
 
 /// Keys that a sweep cannot vary, with the reason.
 void check_key(const std::string& key, const Where& where, const std::string& path) {
-    const std::string first = split_path(key).front();
+    const auto parts = split_path(key);
+    const std::string& first = parts.front();
+    if (std::find(parts.begin(), parts.end(), "") != parts.end())
+        throw InputError(where, path, "expected a key of the scenario with dots between its parts, such as protocol.n");
     if (first == "seed") throw InputError(where, path, "seeds are listed in \"seeds\"");
-    for (const char* fixed : {"extends", "name", "$schema", "comment"}) {
+    for (const char* fixed : {"extends", "name", "$schema"}) {
         if (first == fixed) throw InputError(where, path, "\"" + first + "\" cannot be varied");
     }
+    if (std::find(parts.begin(), parts.end(), "comment") != parts.end())
+        throw InputError(where, path, "comments cannot be varied: they are for people and change nothing");
+}
+
+/// A comment among axes is a text; one with values would be taken for an axis by its author.
+void refuse_comment_axes(const Node* axes, const std::string& path) {
+    const Node* comment = axes ? axes->find("comment") : nullptr;
+    if (!comment || comment->is(Kind::string)) return;
+    throw InputError(comment->where, path + ".comment",
+                     "comments cannot be varied: expected a text for people, found " + describe(*comment));
 }
 
 /// Reads sections one after the other; each layer of values gets a rank of its own.
@@ -141,6 +154,8 @@ private:
     void tuning(const Node& node) {
         Tuning tuning;
         tuning.axes = axes(node.at("axes"), "tune.axes");
+        if (tuning.axes.empty())
+            throw InputError(node.at("axes").where, "tune.axes", "expected at least 1 key to tune");
         tuning.by = node.at("by").text;
         tuning.by_where = node.at("by").where;
         tuning.seeds = seeds(node.at("seeds"), "tune.seeds");
@@ -236,6 +251,7 @@ void check_tree(Node& tree) {
     const Node& schema = sweep_schema();
     const Node& properties = schema.at("properties");
     refuse_unknown_keys(tree, schema, "");
+    refuse_comment_axes(tree.find("axes"), "axes");
     if (const Node* variants = tree.find("variants")) {
         for (std::size_t i = 0; i < variants->items.size(); ++i)
             refuse_unknown_keys(variants->items[i], properties.at("variants").at("items"),
@@ -243,6 +259,7 @@ void check_tree(Node& tree) {
     }
     if (Node* tune = tree.find("tune")) {
         refuse_unknown_keys(*tune, properties.at("tune"), "tune");
+        refuse_comment_axes(tune->find("axes"), "tune.axes");
         const Node* by = tune->find("by");
         if (by && by->text.starts_with("test_"))
             throw InputError(by->where, "tune.by",
@@ -271,6 +288,8 @@ SweepFile read_sweep(const std::string& path, const std::vector<std::string>& se
     const std::string base_path = (fs::path(path).parent_path() / base.text).lexically_normal().string();
     std::error_code error;
     if (!fs::exists(base_path, error)) throw InputError(base.where, "base", "there is no file " + base_path);
+    if (fs::is_directory(base_path, error))
+        throw InputError(base.where, "base", base_path + " is a folder, expected a scenario file");
     sweep.base = read_open_layers(base_path, sets);
     sweep.base_name = fs::path(base_path).stem().string();
     Reader(sweep).read();

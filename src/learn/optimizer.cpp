@@ -21,7 +21,8 @@ void add_scaled(float* __restrict out, const float* __restrict in, float factor,
     for (std::size_t i = 0; i < n; i++) out[i] += factor * in[i];
 }
 
-// From the old weights to the new ones, which may be the same memory, element by element.
+// From the old weights to the new ones, element by element. The new ones may be the memory of the old ones or of the
+// direction.
 void descend(float* to, const float* from, const float* d, float rate, float decay, std::size_t n) {
     if (decay == 0) {
 #pragma GCC ivdep
@@ -32,8 +33,8 @@ void descend(float* to, const float* from, const float* d, float rate, float dec
     }
 }
 
-void descend_momentum(float* to, const float* from, float* __restrict v, const float* __restrict d, float mu,
-                      float rate, float decay, std::size_t n) {
+void descend_momentum(float* to, const float* from, float* __restrict v, const float* d, float mu, float rate,
+                      float decay, std::size_t n) {
 #pragma GCC ivdep
     for (std::size_t i = 0; i < n; i++) {
         const float slope = decay == 0 ? d[i] : d[i] + decay * from[i];

@@ -21,10 +21,13 @@ Run::Run(const RunInput& input, Network& network, const Placement& placement)
       buffers_(input.task ? input.task->parameters() : 0),
       timeline_(input.recorder != nullptr && input.recorder->wants_timeline()) {
     if (input.task) {
-        pool_ = std::make_unique<learn::Pool>(*input.task, scenario_.pool_threads, [this](learn::GradientJob& job) {
-            job.gradient = buffers_.data(job.buffer);
-        });
         optimizer_ = std::make_unique<learn::Optimizer>(scenario_.optimizer, input.task->parameters());
+        late_ = std::make_unique<learn::LateUpdate>(buffers_, *optimizer_);
+        pool_ = std::make_unique<learn::Pool>(*input.task, scenario_.pool_threads, [this](learn::GradientJob& job) {
+            late_->run();
+            job.weights = buffers_.data(job.weights_buffer);
+            job.gradient = buffers_.data(job.gradient_buffer);
+        });
     }
     report_.backend = "sim";
     report_.virtual_clock = true;
@@ -157,6 +160,7 @@ void Run::process(const EventQueue::Item& item, Time now) {
     Event& event = queue_[id].event;  // stays where it is, whatever the step adds to the queue
     if (auto* ready = std::get_if<GradientReady>(&event)) {
         if (const auto job = queue_[id].job; job >= 0) {
+            late_->run();  // not while the pool is locked
             pool_->wait(*jobs_[static_cast<std::size_t>(job)]);
             ready->loss = jobs_[static_cast<std::size_t>(job)]->loss;
             free_jobs_.push_back(job);
@@ -188,8 +192,10 @@ void Run::hand(RoleId role, Time now, const Event& event) {
 void Run::execute(RoleId role, Time now) {
     // The final weights are hashed before their owner lets go of them.
     if (role == 0 && input_.task && !actions_.list.empty() && std::holds_alternative<Finish>(actions_.list.back()) &&
-        report_.status == Status::finished)
+        report_.status == Status::finished) {
+        late_->run();
         report_.weights_hash = learn::weights_hash(buffers_.data(seats_[0].weights));
+    }
     for (const auto& action : actions_.list)
         std::visit([&](const auto& alternative) { act(role, now, alternative); }, action);
 }

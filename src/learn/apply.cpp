@@ -29,7 +29,7 @@ void run(const UpdateJob& job, Optimizer& optimizer) {
             {std::span(job.summands)
                  .subspan(static_cast<std::size_t>(step.first_part), static_cast<std::size_t>(step.part_count)),
              step.learning_rate});
-    optimizer.apply(job.from, job.to, steps);
+    optimizer.apply(job.from, job.to, steps, job.next);
 }
 
 std::uint64_t weights_hash(std::span<const float> weights) {

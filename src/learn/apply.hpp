@@ -22,7 +22,8 @@ struct UpdateJob {
     std::span<const float> from;
     std::span<float> to;
     std::vector<Summand> summands;
-    std::vector<Step> steps;  ///< first_part counts from the first summand
+    std::vector<Step> steps;      ///< first_part counts from the first summand
+    std::span<const float> next;  ///< see Optimizer::apply
 };
 
 /// Calls `f` with each part of an Update, in order; steps: its steps, first_part counting from the first of them.

@@ -23,7 +23,7 @@ const BufferPool::Contents* LateUpdate::spent() const {
     return nullptr;
 }
 
-void LateUpdate::run() {
+void LateUpdate::run(BufferId next) {
     if (!waits_) return;
     waits_ = false;
     job_.from = pool_.data(from_);
@@ -31,6 +31,8 @@ void LateUpdate::run() {
     if (to_ != from_)
         if (const auto* gradient = spent()) pool_.move(*gradient, to_);
     job_.to = pool_.data(to_);
+    // Where that is the new version itself, it has its memory by now.
+    job_.next = next == no_buffer ? std::span<const float>{} : pool_.data(next);
     learn::run(job_, optimizer_);
     for (const auto& gradient : gradients_) pool_.drop(gradient);
     pool_.drop(from_);

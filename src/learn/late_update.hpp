@@ -18,7 +18,8 @@ public:
     /// Runs what waits, and lets this one wait. `to`: the new version, which may be the old one in place. What the
     /// update reads is held; its references may end at once.
     void defer(const Update& update, const Actions& actions, BufferId to);
-    void run();
+    /// next: the weights of the gradient that follows at once, which are in no cache as a rule; fetched on the way.
+    void run(BufferId next = no_buffer);
 
 private:
     /// The gradient that the new version may be written over: of the first step, and nobody else's; null: none.

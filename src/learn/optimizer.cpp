@@ -43,6 +43,11 @@ void descend_momentum(float* to, const float* from, float* __restrict v, const f
     }
 }
 
+void fetch(const float* values, std::size_t n) {
+    constexpr std::size_t line = 64 / sizeof(float);
+    for (std::size_t i = 0; i < n; i += line) __builtin_prefetch(values + i);
+}
+
 /// The direction of one step for elements [first, first + n): a gradient itself where it may be used as it is.
 const float* direction(const StepInput& step, std::size_t first, std::size_t n, float* buffer) {
     if (step.summands.empty()) {
@@ -75,7 +80,8 @@ Optimizer::Optimizer(const OptimizerSpec& spec, std::int64_t parameters)
     if (momentum_) velocity_.assign(static_cast<std::size_t>(parameters), 0.0f);
 }
 
-void Optimizer::apply(std::span<const float> from, std::span<float> to, std::span<const StepInput> steps) {
+void Optimizer::apply(std::span<const float> from, std::span<float> to, std::span<const StepInput> steps,
+                      std::span<const float> next) {
     assert(from.size() == to.size());
     assert(!momentum_ || velocity_.size() == to.size());
     float buffer[block];
@@ -83,6 +89,7 @@ void Optimizer::apply(std::span<const float> from, std::span<float> to, std::spa
         const std::size_t n = std::min(block, to.size() - first);
         float* w = to.data() + first;
         const float* old = from.data() + first;
+        if (!next.empty()) fetch(next.data() + first, n);
         if (steps.empty() && old != w) std::memcpy(w, old, n * sizeof(float));
         for (const StepInput& step : steps) {
             const float* d = direction(step, first, n, buffer);

@@ -37,7 +37,9 @@ public:
     Optimizer(const OptimizerSpec& spec, std::int64_t parameters);
     /// Takes all steps in one pass over the weights, with the bits of one by one. `to` may be the memory of `from` or
     /// of a summand of the first step.
-    void apply(std::span<const float> from, std::span<float> to, std::span<const StepInput> steps);
+    /// next: what will be read afterwards, as long as `to`, or empty; it is fetched into the caches on the way.
+    void apply(std::span<const float> from, std::span<float> to, std::span<const StepInput> steps,
+               std::span<const float> next = {});
     std::span<const float> state() const { return velocity_; }
 
 private:

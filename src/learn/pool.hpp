@@ -49,6 +49,8 @@ public:
     Pool(const Pool&) = delete;
     Pool& operator=(const Pool&) = delete;
 
+    /// Whether the owner is the only thread: then a job is begun when it is waited for.
+    bool alone() const { return threads_.empty(); }
     void submit(GradientJob& job);
     /// Returns when the job is done; rethrows what it threw.
     void wait(GradientJob& job);

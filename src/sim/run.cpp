@@ -160,7 +160,8 @@ void Run::process(const EventQueue::Item& item, Time now) {
     Event& event = queue_[id].event;  // stays where it is, whatever the step adds to the queue
     if (auto* ready = std::get_if<GradientReady>(&event)) {
         if (const auto job = queue_[id].job; job >= 0) {
-            late_->run();  // not while the pool is locked
+            // Not while the pool is locked.
+            late_->run(pool_->alone() ? jobs_[static_cast<std::size_t>(job)]->weights_buffer : no_buffer);
             pool_->wait(*jobs_[static_cast<std::size_t>(job)]);
             ready->loss = jobs_[static_cast<std::size_t>(job)]->loss;
             free_jobs_.push_back(job);

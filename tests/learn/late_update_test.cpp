@@ -100,3 +100,16 @@ TEST_CASE("late update: works in place where the driver says so, and one that fo
     it.late.run();
     CHECK(it.holds(it.old_version, std::vector(it.size, 0.5f)));
 }
+
+TEST_CASE("late update: fetching what is read next changes nothing, be it the new version itself") {
+    for (const bool own : {false, true}) {
+        Bench it({}, {1});
+        const auto expected = it.expected({});
+        const BufferId to = it.buffers.allocate();
+        it.late.defer(it.update, it.actions, to);
+        it.buffers.release(it.gradients[0]);
+        it.late.run(own ? to : it.old_version);
+        CHECK(it.holds(to, expected));
+        CHECK(it.holds(it.old_version, std::vector(it.size, 1.0f)));
+    }
+}

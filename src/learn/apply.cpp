@@ -8,16 +8,9 @@ UpdateJob resolve(const Update& update, const Actions& actions, BufferId to, Buf
     UpdateJob job;
     job.from = pool.data(update.weights);
     job.to = pool.data(to);
-    for (std::int32_t i = 0; i < update.step_count; ++i) {
-        Step step = actions.steps[static_cast<std::size_t>(update.first_step + i)];
-        const auto first = static_cast<std::int32_t>(job.summands.size());
-        for (std::int32_t p = 0; p < step.part_count; ++p) {
-            const auto& part = actions.parts[static_cast<std::size_t>(step.first_part + p)];
-            job.summands.push_back({pool.data(part.gradient).data(), static_cast<float>(part.factor)});
-        }
-        step.first_part = first;
-        job.steps.push_back(step);
-    }
+    for_each_part(update, actions, job.steps, [&](const Part& part) {
+        job.summands.push_back({pool.data(part.gradient).data(), static_cast<float>(part.factor)});
+    });
     return job;
 }
 
@@ -36,7 +29,7 @@ void run(const UpdateJob& job, Optimizer& optimizer) {
             {std::span(job.summands)
                  .subspan(static_cast<std::size_t>(step.first_part), static_cast<std::size_t>(step.part_count)),
              step.learning_rate});
-    optimizer.apply(job.from, job.to, steps);
+    optimizer.apply(job.from, job.to, steps, job.next);
 }
 
 std::uint64_t weights_hash(std::span<const float> weights) {

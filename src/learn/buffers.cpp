@@ -13,23 +13,38 @@ std::int32_t BufferPool::storage(Handle& handle) {
     if (handle.storage >= 0 || elements_ == 0) return handle.storage;
     if (free_storages_.empty()) {
         handle.storage = static_cast<std::int32_t>(storages_.size());
-        storages_.push_back({0, std::make_unique<float[]>(static_cast<std::size_t>(elements_))});
+        storages_.push_back({});
     } else {
         handle.storage = free_storages_.back();
         free_storages_.pop_back();
     }
-    storages_[static_cast<std::size_t>(handle.storage)].handles = 1;
+    at(handle.storage).handles = 1;
     return handle.storage;
 }
 
+std::span<float> BufferPool::memory(Storage& storage) {
+    if (storage.memory == nullptr) {
+        if (free_memory_.empty()) {
+            memory_.push_back(std::make_unique_for_overwrite<float[]>(static_cast<std::size_t>(elements_)));
+            free_memory_.push_back(memory_.back().get());
+        }
+        storage.memory = free_memory_.back();
+        free_memory_.pop_back();
+    }
+    return {storage.memory, static_cast<std::size_t>(elements_)};
+}
+
 void BufferPool::leave(std::int32_t storage) {
-    if (--storages_[static_cast<std::size_t>(storage)].handles == 0) free_storages_.push_back(storage);
+    auto& left = at(storage);
+    if (--left.handles > 0) return;
+    if (left.memory != nullptr) free_memory_.push_back(std::exchange(left.memory, nullptr));
+    free_storages_.push_back(storage);
 }
 
 std::span<float> BufferPool::data(BufferId buffer) {
     const auto index = storage(handle(buffer));
     if (index < 0) return {};
-    return {storages_[static_cast<std::size_t>(index)].data.get(), static_cast<std::size_t>(elements_)};
+    return memory(at(index));
 }
 
 }  // namespace rubato::learn

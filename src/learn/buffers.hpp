@@ -2,15 +2,16 @@
 //
 // A buffer id is a handle: it belongs to one role and counts that role's references and those of its actions. Several
 // handles may share one storage (a model on its way to many workers); a handle that was delivered occupies an inbox
-// slot of its channel until its last reference ends. A handle gets its storage when its contents are first asked for,
-// so gradients that wait to be computed take no memory. In a timing-only run there is no storage and nothing is
-// allocated.
+// slot of its channel until its last reference ends. A storage gets its memory when its contents are first asked for,
+// so gradients that wait to be computed take none, and the memory that was given up last, which the caches still hold,
+// is given out first. In a timing-only run there is no storage and nothing is allocated.
 #pragma once
 
 #include "core/types.hpp"
 
 #include <memory>
 #include <span>
+#include <utility>
 #include <vector>
 
 namespace rubato::learn {
@@ -20,6 +21,12 @@ namespace rubato::learn {
 class BufferPool {
 public:
     explicit BufferPool(std::int64_t elements) : elements_(elements) {}
+
+    /// What handles share.
+    struct Contents {
+        std::int32_t storage = -1;
+        bool operator==(const Contents&) const = default;
+    };
 
     /// A new handle with one reference on contents of its own (unspecified).
     BufferId allocate() { return new_handle(-1, -1); }
@@ -46,6 +53,21 @@ public:
     }
     /// Contents of a handle: [elements]; empty in a timing-only run. Stays valid while anyone holds it.
     std::span<float> data(BufferId buffer);
+    /// Holds the contents of a handle, also after its last reference has ended; occupies neither handle nor slot.
+    Contents hold(BufferId buffer) {
+        const auto held = storage(handle(buffer));
+        if (held >= 0) ++at(held).handles;
+        return {held};
+    }
+    void drop(Contents held) {
+        if (held.storage >= 0) leave(held.storage);
+    }
+    /// Whether nothing else leads to these contents.
+    bool sole(Contents held) const { return storages_[static_cast<std::size_t>(held.storage)].handles == 1; }
+    std::span<float> data(Contents held) { return memory(at(held.storage)); }
+    /// Gives the memory of `from`, with what is in it, to `to`; what `from` holds is unspecified then.
+    void move(Contents from, Contents to) { std::swap(at(from.storage).memory, at(to.storage).memory); }
+
     /// References that have not ended; 0 when all roles have finished.
     std::int64_t outstanding() const { return outstanding_; }
 
@@ -56,8 +78,8 @@ private:
         std::int32_t channel = -1;
     };
     struct Storage {
-        std::int32_t handles = 0;
-        std::unique_ptr<float[]> data;
+        std::int32_t handles = 0;  ///< and holds
+        float* memory = nullptr;   ///< null until the contents are asked for
     };
 
     Handle& handle(BufferId buffer) {
@@ -79,8 +101,10 @@ private:
         return id;
     }
     [[noreturn]] static void refuse(BufferId buffer);
+    Storage& at(std::int32_t storage) { return storages_[static_cast<std::size_t>(storage)]; }
     /// The storage of a handle, given now if it has none.
     std::int32_t storage(Handle& handle);
+    std::span<float> memory(Storage& storage);
     void leave(std::int32_t storage);
 
     std::int64_t elements_ = 0;
@@ -89,6 +113,8 @@ private:
     std::vector<BufferId> free_handles_;
     std::vector<Storage> storages_;
     std::vector<std::int32_t> free_storages_;
+    std::vector<std::unique_ptr<float[]>> memory_;
+    std::vector<float*> free_memory_;  ///< the last one was given up last
 };
 
 }  // namespace rubato::learn

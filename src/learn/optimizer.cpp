@@ -21,7 +21,8 @@ void add_scaled(float* __restrict out, const float* __restrict in, float factor,
     for (std::size_t i = 0; i < n; i++) out[i] += factor * in[i];
 }
 
-// From the old weights to the new ones, which may be the same memory, element by element.
+// From the old weights to the new ones, element by element. The new ones may be the memory of the old ones or of the
+// direction.
 void descend(float* to, const float* from, const float* d, float rate, float decay, std::size_t n) {
     if (decay == 0) {
 #pragma GCC ivdep
@@ -32,14 +33,19 @@ void descend(float* to, const float* from, const float* d, float rate, float dec
     }
 }
 
-void descend_momentum(float* to, const float* from, float* __restrict v, const float* __restrict d, float mu,
-                      float rate, float decay, std::size_t n) {
+void descend_momentum(float* to, const float* from, float* __restrict v, const float* d, float mu, float rate,
+                      float decay, std::size_t n) {
 #pragma GCC ivdep
     for (std::size_t i = 0; i < n; i++) {
         const float slope = decay == 0 ? d[i] : d[i] + decay * from[i];
         v[i] = mu * v[i] - rate * slope;
         to[i] = from[i] + v[i];
     }
+}
+
+void fetch(const float* values, std::size_t n) {
+    constexpr std::size_t line = 64 / sizeof(float);
+    for (std::size_t i = 0; i < n; i += line) __builtin_prefetch(values + i);
 }
 
 /// The direction of one step for elements [first, first + n): a gradient itself where it may be used as it is.
@@ -74,7 +80,8 @@ Optimizer::Optimizer(const OptimizerSpec& spec, std::int64_t parameters)
     if (momentum_) velocity_.assign(static_cast<std::size_t>(parameters), 0.0f);
 }
 
-void Optimizer::apply(std::span<const float> from, std::span<float> to, std::span<const StepInput> steps) {
+void Optimizer::apply(std::span<const float> from, std::span<float> to, std::span<const StepInput> steps,
+                      std::span<const float> next) {
     assert(from.size() == to.size());
     assert(!momentum_ || velocity_.size() == to.size());
     float buffer[block];
@@ -82,6 +89,7 @@ void Optimizer::apply(std::span<const float> from, std::span<float> to, std::spa
         const std::size_t n = std::min(block, to.size() - first);
         float* w = to.data() + first;
         const float* old = from.data() + first;
+        if (!next.empty()) fetch(next.data() + first, n);
         if (steps.empty() && old != w) std::memcpy(w, old, n * sizeof(float));
         for (const StepInput& step : steps) {
             const float* d = direction(step, first, n, buffer);

@@ -35,8 +35,11 @@ void fold_first(std::span<float> accumulator, std::span<const float> gradient, f
 class Optimizer {
 public:
     Optimizer(const OptimizerSpec& spec, std::int64_t parameters);
-    /// Takes all steps in one pass over the weights, with the bits of one by one. from and to may be the same memory.
-    void apply(std::span<const float> from, std::span<float> to, std::span<const StepInput> steps);
+    /// Takes all steps in one pass over the weights, with the bits of one by one. `to` may be the memory of `from` or
+    /// of a summand of the first step.
+    /// next: what will be read afterwards, as long as `to`, or empty; it is fetched into the caches on the way.
+    void apply(std::span<const float> from, std::span<float> to, std::span<const StepInput> steps,
+               std::span<const float> next = {});
     std::span<const float> state() const { return velocity_; }
 
 private:

@@ -38,10 +38,10 @@ void Pool::open(GradientJob& job) {
 /// Keeps the other threads supplied with what is due first.
 void Pool::refill() {
     if (threads_.empty()) return;
-    std::unique_lock lock(mutex_);
     while (!waiting_.empty() && open_count_ < open_limit_) {
         GradientJob& job = **waiting_.begin();
         open(job);
+        std::unique_lock lock(mutex_);
         job.state = GradientJob::State::queued;
         queue_.push_back(&job);
         work_.notify_one();

@@ -18,9 +18,9 @@ namespace rubato::learn {
 
 /// One gradient to compute. Its spans stay valid until the job is done or cancelled.
 struct GradientJob {
-    std::span<const float> weights;
-    std::span<float> gradient;  ///< may be filled in when the job is opened
-    BufferId buffer = no_buffer;
+    std::span<const float> weights;  ///< these may be filled in when the job is opened,
+    std::span<float> gradient;
+    BufferId weights_buffer = no_buffer, gradient_buffer = no_buffer;  ///< from here
     WorkerId worker = 0;
     std::int64_t worker_seq = 0;
     Batch batch;
@@ -40,7 +40,7 @@ private:
 /// gradients in memory, and in the caches, are few however many workers compute.
 class Pool final : public Parallel {
 public:
-    /// Called by the owner before a job is begun: the place to give it memory.
+    /// Called by the owner before a job is begun: the place to give it weights and memory.
     using Open = std::function<void(GradientJob&)>;
 
     /// threads: the owner included; 0 for as many as the machine has cores.
@@ -49,6 +49,8 @@ public:
     Pool(const Pool&) = delete;
     Pool& operator=(const Pool&) = delete;
 
+    /// Whether the owner is the only thread: then a job is begun when it is waited for.
+    bool alone() const { return threads_.empty(); }
     void submit(GradientJob& job);
     /// Returns when the job is done; rethrows what it threw.
     void wait(GradientJob& job);

@@ -23,10 +23,13 @@ Run::Run(const RunInput& input, Network& network, const Placement& placement)
       interrupted_(input.interrupted),
       timeline_(input.recorder != nullptr && input.recorder->wants_timeline()) {
     if (input.task) {
-        pool_ = std::make_unique<learn::Pool>(*input.task, scenario_.pool_threads, [this](learn::GradientJob& job) {
-            job.gradient = buffers_.data(job.buffer);
-        });
         optimizer_ = std::make_unique<learn::Optimizer>(scenario_.optimizer, input.task->parameters());
+        late_ = std::make_unique<learn::LateUpdate>(buffers_, *optimizer_);
+        pool_ = std::make_unique<learn::Pool>(*input.task, scenario_.pool_threads, [this](learn::GradientJob& job) {
+            late_->run();
+            job.weights = buffers_.data(job.weights_buffer);
+            job.gradient = buffers_.data(job.gradient_buffer);
+        });
     }
     report_.backend = "sim";
     report_.virtual_clock = true;
@@ -169,6 +172,8 @@ void Run::process(Due& due) {
     if (auto* ready = std::get_if<GradientReady>(&due.event)) {
         if (due.job >= 0) {
             auto& job = *jobs_[static_cast<std::size_t>(due.job)];
+            // Not while the pool is locked.
+            late_->run(pool_->alone() ? job.weights_buffer : no_buffer);
             pool_->wait(job);
             ready->loss = job.loss;
             free_jobs_.push_back(due.job);
@@ -199,8 +204,10 @@ void Run::hand(RoleId role, Time now, const Event& event) {
 void Run::execute(RoleId role, Time now) {
     // The final weights are hashed before their owner lets go of them.
     if (role == 0 && input_.task && std::holds_alternative<Finish>(actions_.list.back()) &&
-        report_.status == Status::finished)
+        report_.status == Status::finished) {
+        late_->run();
         report_.weights_hash = learn::weights_hash(buffers_.data(server_weights_));
+    }
     for (const auto& action : actions_.list)
         std::visit([&](const auto& alternative) { act(role, now, alternative); }, action);
 }

@@ -1,8 +1,7 @@
 // One simulated run: the loop over its parts (clock, transport, lanes, buffer pool, recorder).
 #pragma once
 
-#include "learn/apply.hpp"
-#include "learn/buffers.hpp"
+#include "learn/late_update.hpp"
 #include "learn/pool.hpp"
 #include "sim/cost.hpp"
 #include "sim/driver.hpp"
@@ -119,6 +118,7 @@ private:
     Transport transport_;
     learn::BufferPool buffers_;
     std::unique_ptr<learn::Optimizer> optimizer_;
+    std::unique_ptr<learn::LateUpdate> late_;  ///< the last version is there once it has run
     std::vector<std::unique_ptr<learn::GradientJob>> jobs_;
     std::vector<std::int32_t> free_jobs_;
     std::unique_ptr<learn::Pool> pool_;  ///< after what its threads work on: a run may end in the middle of a gradient

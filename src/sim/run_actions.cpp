@@ -105,8 +105,8 @@ void Run::act(RoleId role, Time now, const Compute& action) {
         job = free_jobs_.back();
         free_jobs_.pop_back();
         auto& work = *jobs_[static_cast<std::size_t>(job)];
-        work.weights = buffers_.data(action.weights);
-        work.buffer = gradient;
+        work.weights_buffer = action.weights;
+        work.gradient_buffer = gradient;
         work.worker = role - 1;
         work.worker_seq = action.worker_seq;
         work.batch = action.batch;
@@ -161,10 +161,11 @@ void Run::act(RoleId role, Time now, const Update& action) {
         for (std::int32_t p = 0; p < step.part_count; ++p)
             pushes += actions_.parts[static_cast<std::size_t>(step.first_part + p)].pushes;
     }
+    if (late_) late_->run();
     // Whoever else holds the old version (a gradient in computation, a model on its way) goes on reading it.
     const bool in_place = buffers_.sole(action.weights);
     const BufferId to = in_place ? action.weights : buffers_.allocate();
-    if (input_.task) learn::run(learn::resolve(action, actions_, to, buffers_), *optimizer_);
+    if (late_) late_->defer(action, actions_, to);
     if (!in_place) release(action.weights, now);
     const Time begin = std::max(now, apply_free_ns_[static_cast<std::size_t>(role)]);
     const double push_s = static_cast<double>(pushes) * cost.push_s;
@@ -181,7 +182,10 @@ void Run::act(RoleId role, Time now, const Update& action) {
 // Takes no virtual time, and its result goes before any later event.
 void Run::act(RoleId role, Time now, const Evaluate& action) {
     Metrics metrics;
-    if (input_.task) metrics = input_.task->evaluate(buffers_.data(action.weights), *pool_);
+    if (input_.task) {
+        late_->run();
+        metrics = input_.task->evaluate(buffers_.data(action.weights), *pool_);
+    }
     complete(role, now, Evaluated{action.id, metrics});
 }
 

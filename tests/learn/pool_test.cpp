@@ -43,7 +43,7 @@ struct Bench {
     Bench(int threads, int count)
         : pool(task, threads,
                [this](GradientJob& job) {
-                   job.gradient = buffers.data(job.buffer);
+                   job.gradient = buffers.data(job.gradient_buffer);
                    opened.push_back(job.worker);
                }),
           jobs(static_cast<std::size_t>(count)) {
@@ -51,7 +51,7 @@ struct Bench {
             auto& job = jobs[static_cast<std::size_t>(i)];
             job.worker = i;
             job.due = i;
-            job.buffer = buffers.allocate();
+            job.gradient_buffer = buffers.allocate();
             pool.submit(job);
         }
     }
@@ -70,7 +70,7 @@ TEST_CASE("pool: every job is computed once, whatever the number of threads, and
             CHECK(job.loss == job.worker);
             for (const float element : job.gradient) CHECK(element == static_cast<float>(job.worker));
             CHECK(it.opened.size() <= waited + 4 * static_cast<std::size_t>(threads));
-            it.buffers.release(job.buffer);
+            it.buffers.release(job.gradient_buffer);
         }
         CHECK(it.opened.size() == 40);
         CHECK(std::set(it.opened.begin(), it.opened.end()).size() == 40);

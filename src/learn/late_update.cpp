@@ -1,0 +1,42 @@
+#include "learn/late_update.hpp"
+
+namespace rubato::learn {
+
+void LateUpdate::defer(const Update& update, const Actions& actions, BufferId to) {
+    run();
+    waits_ = true;
+    from_ = pool_.hold(update.weights);
+    to_ = pool_.hold(to);
+    gradients_.clear();
+    job_.summands.clear();
+    job_.steps.clear();
+    for_each_part(update, actions, job_.steps, [this](const Part& part) {
+        gradients_.push_back(pool_.hold(part.gradient));
+        job_.summands.push_back({nullptr, static_cast<float>(part.factor)});
+    });
+}
+
+const BufferPool::Contents* LateUpdate::spent() const {
+    if (job_.steps.empty()) return nullptr;
+    for (std::int32_t i = job_.steps.front().part_count; i-- > 0;)
+        if (pool_.sole(gradients_[static_cast<std::size_t>(i)])) return &gradients_[static_cast<std::size_t>(i)];
+    return nullptr;
+}
+
+void LateUpdate::run(BufferId next) {
+    if (!waits_) return;
+    waits_ = false;
+    job_.from = pool_.data(from_);
+    for (std::size_t i = 0; i < gradients_.size(); ++i) job_.summands[i].gradient = pool_.data(gradients_[i]).data();
+    if (to_ != from_)
+        if (const auto* gradient = spent()) pool_.move(*gradient, to_);
+    job_.to = pool_.data(to_);
+    // Where that is the new version itself, it has its memory by now.
+    job_.next = next == no_buffer ? std::span<const float>{} : pool_.data(next);
+    learn::run(job_, optimizer_);
+    for (const auto& gradient : gradients_) pool_.drop(gradient);
+    pool_.drop(from_);
+    pool_.drop(to_);
+}
+
+}  // namespace rubato::learn

@@ -35,10 +35,12 @@ public:
 
     const std::vector<HostInfo>& hosts() const override { return platform_.hosts(); }
     Time now() const override { return now_; }
-    bool at(Time when) override {
-        if (stopped_) return false;
-        alarm_ = std::max(static_cast<double>(when), moving_.clock);
-        if (next_begin() <= alarm_ || next_end() < alarm_) return false;
+    void at(Time when) override {
+        if (!stopped_) alarm_ = std::max(static_cast<double>(when), moving_.clock);
+    }
+    bool reach(Time when) override {
+        at(when);
+        if (stopped_ || next_begin() <= alarm_ || next_end() < alarm_) return false;
         go_to(std::exchange(alarm_, never));
         return true;
     }

@@ -42,9 +42,14 @@ public:
     virtual const std::vector<HostInfo>& hosts() const = 0;
     /// Virtual time, rounded to the nanosecond.
     virtual Time now() const = 0;
-    /// Sets the one alarm; a later call replaces an earlier one. `when` in the past means now. True where nothing of
-    /// the network's own comes before and the network can tell: the clock is at `when` already, and no alarm rings.
-    virtual bool at(Time when) = 0;
+    /// Sets the one alarm; a later call replaces an earlier one. `when` in the past means now.
+    virtual void at(Time when) = 0;
+    /// As `at`, unless nothing of the network's own comes before, and it can tell: then true, the clock is at `when`
+    /// already, and no alarm rings.
+    virtual bool reach(Time when) {
+        at(when);
+        return false;
+    }
     /// Starts moving `bytes` at once. No queue, no cap: that is the driver's. Within a host it arrives at once, or
     /// takes the platform's loopback where there is one. Throws PlatformError where there is no route.
     virtual void transfer(HostId from, HostId to, double bytes, std::int64_t token) = 0;

@@ -38,7 +38,7 @@ Run::Run(const RunInput& input, Network& network, const Placement& placement)
 trace::DriverReport Run::go() {
     const auto begin = std::chrono::steady_clock::now();
     start_roles();
-    if (network_.at(alarm_ = 0)) on_alarm();
+    if (network_.reach(alarm_ = 0)) on_alarm();
     network_.run(*this);
     if (error_) std::rethrow_exception(error_);
     if (finished_ < static_cast<int>(roles_.size()) && report_.status == Status::finished) {
@@ -74,7 +74,7 @@ void Run::go_on(Time reached) {
         if (due > reached) {
             // After a failure what is due already still happens, and nothing later.
             if (due == alarm_ || report_.status == Status::peer_lost) break;
-            if (!network_.at(due)) {
+            if (!network_.reach(due)) {
                 alarm_ = due;
                 return;
             }
@@ -128,7 +128,7 @@ void Run::on_transfer(std::int64_t token, bool ok) {
         report_.status = Status::peer_lost;
         report_.detail = failure(id);
         alarm_ = now_ = now;
-        if (network_.at(now_)) on_alarm();
+        if (network_.reach(now_)) on_alarm();
     });
 }
 

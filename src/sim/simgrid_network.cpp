@@ -38,7 +38,7 @@ public:
 
     const std::vector<HostInfo>& hosts() const override { return platform_->infos; }
     Time now() const override { return to_ns(s4u::Engine::get_clock() - start_); }
-    bool at(Time when) override;
+    void at(Time when) override;
     void transfer(HostId from, HostId to, double bytes, std::int64_t token) override;
     Time control_delay(HostId from, HostId to, double bytes) override;
     void run(NetworkSink& sink) override;
@@ -127,14 +127,13 @@ void SimgridNetwork::guarded(F&& call) {
     }
 }
 
-bool SimgridNetwork::at(Time when) {
-    if (stopped_) return false;
+void SimgridNetwork::at(Time when) {
+    if (stopped_) return;
     platform_->used = true;
     const double clock = s4u::Engine::get_clock();
     const double wanted = start_ + static_cast<double>(when) / 1e9;
     const double date = wanted > clock ? wanted : clock;
     clock_->set(date);
-    return false;
 }
 
 SimgridNetwork::Flow& SimgridNetwork::take_flow() {

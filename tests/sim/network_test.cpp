@@ -52,6 +52,28 @@ TEST_CASE("the alarm rings at its nanosecond, and a later call replaces it") {
     });
 }
 
+TEST_CASE("a time is reached at once only where nothing of the network's own comes before") {
+    for_each_model([](const std::string& model) {
+        const auto network = open_star(2, model);
+        Callbacks sink;
+        std::string log;
+        const auto say = [&](const std::string& what) { log += what + " " + std::to_string(network->now()) + "\n"; };
+        // A network that cannot tell sets the alarm instead.
+        const auto reach = [&](Time when) { network->reach(when) ? say("reached") : void(); };
+        sink.alarm = [&] { say(model == "flow" && log.empty() ? "alarm" : "reached"); };
+        sink.arrival = [&](std::int64_t token, bool) {
+            say("arrival");
+            if (token == 1) network->transfer(1, 0, 0, 2);  // arrives at 40000
+            reach(45000);
+        };
+        network->transfer(1, 0, 0, 1);  // arrives at 20000
+        CHECK(!network->reach(20000));  // the arrival may be first, or cause something first
+        network->run(sink);
+        const std::string first = model == "flow" ? "alarm 20000\n" : "reached 20000\n";
+        CHECK(log == first + "arrival 20000\narrival 40000\nreached 45000\n");
+    });
+}
+
 TEST_CASE("a run without alarm and transfer ends at once") {
     for_each_model([](const std::string& model) {
         const auto network = open_star(2, model);

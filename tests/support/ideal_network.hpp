@@ -23,10 +23,7 @@ public:
 
     const std::vector<sim::HostInfo>& hosts() const override { return hosts_; }
     Time now() const override { return now_; }
-    bool at(Time when) override {
-        alarm_ = when;
-        return false;
-    }
+    void at(Time when) override { alarm_ = when; }
     void transfer(sim::HostId, sim::HostId, double bytes, std::int64_t token) override {
         const double stretch = 1 + jitter_ * stream_.uniform();
         arrivals_.push({now_ + std::llround((latency_s_ + bytes / bandwidth_) * stretch * 1e9), next_++, token});

@@ -212,10 +212,17 @@ struct Actions {
         it.message.emplace<M>(std::forward<Fields>(fields)...);
         it.payload = payload;
     }
-    void clear() {
+    /// Whether there are rows.
+    bool stated() const { return !gradients.empty() || !updates.empty() || !evals.empty() || !workers.empty(); }
+    /// Empties all but the rows.
+    void clear_orders() {
         list.clear();
+        if (steps.empty()) return;
         steps.clear();
         parts.clear();
+    }
+    void clear() {
+        clear_orders();
         gradients.clear();
         updates.clear();
         evals.clear();

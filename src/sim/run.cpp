@@ -193,11 +193,15 @@ void Run::process(Due& due) {
 void Run::hand(RoleId role, Time now, const Event& event) {
     if (seats_[static_cast<std::size_t>(role)].finished)
         throw std::logic_error("an event for a role that has finished");
-    actions_.clear();
     step(roles_[static_cast<std::size_t>(role)], now, event, actions_);
-    if (input_.recorder != nullptr) input_.recorder->step(now, role, event, actions_);
+    const bool stated = actions_.stated();
+    if (input_.recorder != nullptr) input_.recorder->step(now, role, event, actions_, stated);
     if (input_.observer) input_.observer(now, role, event, actions_);
     if (!actions_.list.empty()) execute(role, now);
+    if (stated)
+        actions_.clear();
+    else  // as most steps
+        actions_.clear_orders();
     if ((++steps_ & 0x3ff) == 0 && input_.tick) input_.tick();
 }
 

@@ -98,11 +98,13 @@ public:
     /// Every step of every role, in order within a role. Rows go to their tables; with trace.events the event and the
     /// actions go to events.log.
     void step(Time now, RoleId role, const Event& event, const Actions& actions) {
+        step(now, role, event, actions, actions.stated());
+    }
+    /// For a caller that knows whether there are rows.
+    void step(Time now, RoleId role, const Event& event, const Actions& actions, bool stated) {
         if (now > now_ns_.load(std::memory_order_relaxed)) now_ns_.store(now, std::memory_order_relaxed);
-        const bool rows = !actions.gradients.empty() || !actions.updates.empty() || !actions.evals.empty() ||
-                          !actions.workers.empty();
         // Most steps state nothing; they must not cost a lock.
-        if (rows || logs_events_ || has_error_.load(std::memory_order_relaxed)) take(now, role, event, actions);
+        if (stated || logs_events_ || has_error_.load(std::memory_order_relaxed)) take(now, role, event, actions);
     }
     /// With trace.timeline only; drivers may ask `wants_timeline` first.
     void span(const Span& span);

@@ -23,11 +23,11 @@ TARGETS = {"simgrid": {30: 300_000, 1_000: 300_000, 10_000: 250_000},
 MEMORY = {("simgrid", 10_000): "<= 100", ("flow", 100_000): "<= 500"}
 
 
-def run(rubato, model, workers, out, trace=False):
-    """Messages a second and peak memory in MB of one process."""
+def run(rubato, model, workers, out, trace=False, noise=0):
+    """Messages a second and peak memory in MB of one process. noise: coefficient of variation of compute times."""
     command = [rubato, "run", SCENARIO, "--quiet", "--force", "--out", out, "--set", f"workers.count={workers}",
                "--set", f"stop.gradients={GRADIENTS[model]}", "--set", f"trace.gradients={str(trace).lower()}",
-               "--set", f"cluster.network.model={model}"]
+               "--set", f"cluster.network.model={model}", "--set", f"cluster.noise.lognormal_cv={noise}"]
     begin = time.perf_counter()
     child = subprocess.Popen(command, stderr=subprocess.DEVNULL)
     _, status, usage = os.wait4(child.pid, 0)
@@ -44,9 +44,10 @@ def say(name, value, target, detail):
 
 def measure(rubato, model, workers, scratch):
     """Rates and memory over one network model; tables of rows only over SimGrid, whose rate they could slow down."""
-    plain, ratios = [], []
+    plain, noisy, ratios = [], [], []
     for _ in range(ROUNDS):
         plain.append(run(rubato, model, workers, scratch + "/plain"))
+        noisy.append(run(rubato, model, workers, scratch + "/noisy", noise=0.1)[0])
         if model == "simgrid":
             ratios.append(run(rubato, model, workers, scratch + "/rows", True)[0] / plain[-1][0])
     rates = [rate for rate, _ in plain]
@@ -54,6 +55,8 @@ def measure(rubato, model, workers, scratch):
     target = TARGETS[model][workers]
     say(f"messages/s, {where}", max(rates), f">= {target:,}" if target else "",
         f"whole process, fastest of {ROUNDS} (median {statistics.median(rates):,.0f}); {GRADIENTS[model]:,} gradients")
+    say(f"messages/s with noise, {where}", max(noisy), "",
+        f"compute times that vary by 0.1; fastest of {ROUNDS} (median {statistics.median(noisy):,.0f})")
     if ratios:
         say(f"rate with gradients.csv / without, {where}", statistics.median(ratios), ">= 0.7",
             f"median of {ROUNDS} pairs")

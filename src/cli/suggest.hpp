@@ -1,7 +1,8 @@
-// "did you mean", for names of scenarios and the command line: the same words as for platform files (sim/suggest.hpp).
+// "did you mean", for names of scenarios and the command line: the same words as for platform files
+// (sim/platform/suggest.hpp).
 #pragma once
 
-#include "sim/suggest.hpp"
+#include "sim/platform/suggest.hpp"
 
 namespace rubato::cli {
 

@@ -1,7 +1,8 @@
-// Quantities with units in scenarios: the spelling of platform files (sim/units.hpp), under the schema's names.
+// Quantities with units in scenarios: the spelling of platform files (sim/platform/units.hpp), under the schema's
+// names.
 #pragma once
 
-#include "sim/units.hpp"
+#include "sim/platform/units.hpp"
 
 #include <string_view>
 

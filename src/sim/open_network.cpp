@@ -1,6 +1,6 @@
 // Opens a network model. SimGrid's is found in a shared module, so that commands that do not simulate never load
 // SimGrid.
-#include "sim/flow_network.hpp"
+#include "sim/flow/flow_network.hpp"
 
 #include <dlfcn.h>
 

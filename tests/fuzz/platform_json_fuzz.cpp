@@ -2,7 +2,7 @@
 // line. The limits are low, so that no input is slow for its sheer size.
 #include "fuzz/check.hpp"
 #include "sim/network.hpp"
-#include "sim/platform_json.hpp"
+#include "sim/platform/platform_json.hpp"
 
 #include <cmath>
 #include <cstdint>

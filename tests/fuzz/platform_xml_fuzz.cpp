@@ -1,10 +1,10 @@
 // What we say about SimGrid XML files: the text of a file and, behind a byte 1e (record separator), what SimGrid
 // printed about it. SimGrid itself aborts on what is wrong and lies beyond our reach, so it reads a file in a child
-// process first (sim/simgrid_trial.hpp); what runs in our own process on untrusted bytes is the search for lines and
-// the translation of the log, and that is fuzzed here. The whole, trial included, is what xml_trial.cpp tries with
-// altered files.
+// process first (sim/simgrid/simgrid_trial.hpp); what runs in our own process on untrusted bytes is the search for
+// lines and the translation of the log, and that is fuzzed here. The whole, trial included, is what xml_trial.cpp tries
+// with altered files.
 #include "fuzz/check.hpp"
-#include "sim/simgrid_messages.hpp"
+#include "sim/simgrid/simgrid_messages.hpp"
 
 #include <cstdint>
 

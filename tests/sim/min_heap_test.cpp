@@ -1,4 +1,4 @@
-#include "sim/min_heap.hpp"
+#include "sim/flow/min_heap.hpp"
 
 #include "learn/random.hpp"
 

@@ -1,4 +1,4 @@
-#include "sim/platform_json.hpp"
+#include "sim/platform/platform_json.hpp"
 
 #include "sim/network_fixture.hpp"
 

@@ -1,9 +1,9 @@
-#include "sim/simgrid_platform.hpp"
+#include "sim/simgrid/simgrid_platform.hpp"
 
-#include "sim/platform_json.hpp"
-#include "sim/simgrid_build.hpp"
-#include "sim/simgrid_kernel.hpp"
-#include "sim/simgrid_trial.hpp"
+#include "sim/platform/platform_json.hpp"
+#include "sim/simgrid/simgrid_build.hpp"
+#include "sim/simgrid/simgrid_kernel.hpp"
+#include "sim/simgrid/simgrid_trial.hpp"
 
 #include <algorithm>
 #include <cstdlib>

@@ -1,4 +1,4 @@
-#include "sim/platform_place.hpp"
+#include "sim/platform/platform_place.hpp"
 
 #include "sim/network.hpp"
 

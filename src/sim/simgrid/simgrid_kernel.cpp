@@ -1,4 +1,4 @@
-#include "sim/simgrid_kernel.hpp"
+#include "sim/simgrid/simgrid_kernel.hpp"
 
 #include <simgrid/version.h>
 #include <simgrid/kernel/Timer.hpp>

@@ -1,7 +1,7 @@
 // The transfers under way of the flow network, and the dates at which they end.
 #pragma once
 
-#include "sim/min_heap.hpp"
+#include "sim/flow/min_heap.hpp"
 #include "sim/network.hpp"
 
 #include <vector>

@@ -1,4 +1,4 @@
-#include "sim/units.hpp"
+#include "sim/platform/units.hpp"
 
 #include <algorithm>
 #include <cctype>

@@ -1,6 +1,6 @@
-#include "sim/simgrid_messages.hpp"
+#include "sim/simgrid/simgrid_messages.hpp"
 
-#include "sim/units.hpp"
+#include "sim/platform/units.hpp"
 
 #include <algorithm>
 #include <cstdlib>

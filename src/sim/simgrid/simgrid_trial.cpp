@@ -1,9 +1,9 @@
-#include "sim/simgrid_trial.hpp"
+#include "sim/simgrid/simgrid_trial.hpp"
 
 #include "sim/network.hpp"
-#include "sim/simgrid_kernel.hpp"
-#include "sim/simgrid_messages.hpp"
-#include "sim/simgrid_platform.hpp"
+#include "sim/simgrid/simgrid_kernel.hpp"
+#include "sim/simgrid/simgrid_messages.hpp"
+#include "sim/simgrid/simgrid_platform.hpp"
 
 #include <sys/resource.h>
 #include <sys/wait.h>

@@ -1,5 +1,5 @@
 // The leaves of a hub that are narrower than it: which of them are pinned, and what each flow of these gets.
-#include "sim/hub_sharing.hpp"
+#include "sim/flow/hub_sharing.hpp"
 
 namespace rubato::sim {
 

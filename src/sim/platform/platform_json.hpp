@@ -2,7 +2,7 @@
 // XML.
 #pragma once
 
-#include "sim/star_platform.hpp"
+#include "sim/platform/star_platform.hpp"
 
 #include <string>
 #include <string_view>

@@ -1,9 +1,9 @@
-#include "sim/platform_json.hpp"
+#include "sim/platform/platform_json.hpp"
 
 #include "sim/network.hpp"
-#include "sim/platform_place.hpp"
-#include "sim/suggest.hpp"
-#include "sim/units.hpp"
+#include "sim/platform/platform_place.hpp"
+#include "sim/platform/suggest.hpp"
+#include "sim/platform/units.hpp"
 
 #include <algorithm>
 #include <limits>

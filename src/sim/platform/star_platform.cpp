@@ -1,4 +1,4 @@
-#include "sim/star_platform.hpp"
+#include "sim/platform/star_platform.hpp"
 
 #include "sim/network.hpp"
 

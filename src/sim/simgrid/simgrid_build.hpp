@@ -1,7 +1,7 @@
 // Platforms from values: SimGrid's own zones, so that the routing is SimGrid's. Uses SimGrid's s4u interface only.
 #pragma once
 
-#include "sim/platform_json.hpp"
+#include "sim/platform/platform_json.hpp"
 
 #include <simgrid/s4u.hpp>
 

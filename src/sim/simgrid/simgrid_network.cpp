@@ -2,8 +2,8 @@
 //
 // Only SimGrid's public interface here; timers and the kernel's own state are simgrid_kernel.cpp's.
 #include "sim/network.hpp"
-#include "sim/simgrid_kernel.hpp"
-#include "sim/simgrid_platform.hpp"
+#include "sim/simgrid/simgrid_kernel.hpp"
+#include "sim/simgrid/simgrid_platform.hpp"
 
 #include <simgrid/s4u.hpp>
 

@@ -1,4 +1,4 @@
-#include "sim/suggest.hpp"
+#include "sim/platform/suggest.hpp"
 
 #include <algorithm>
 #include <cctype>

@@ -1,4 +1,4 @@
-#include "sim/max_min.hpp"
+#include "sim/flow/max_min.hpp"
 
 #include <algorithm>
 

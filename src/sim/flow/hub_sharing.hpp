@@ -7,8 +7,8 @@
 // just full; leaves wait in two heaps by threshold.
 #pragma once
 
-#include "sim/moving.hpp"
-#include "sim/tree_platform.hpp"
+#include "sim/flow/moving.hpp"
+#include "sim/flow/tree_platform.hpp"
 
 #include <limits>
 

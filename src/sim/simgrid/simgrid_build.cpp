@@ -1,4 +1,4 @@
-#include "sim/simgrid_build.hpp"
+#include "sim/simgrid/simgrid_build.hpp"
 
 #include <map>
 #include <utility>

@@ -1,6 +1,6 @@
-#include "sim/tree_platform.hpp"
+#include "sim/flow/tree_platform.hpp"
 
-#include "sim/platform_json.hpp"
+#include "sim/platform/platform_json.hpp"
 
 #include <algorithm>
 

@@ -1,7 +1,7 @@
-#include "sim/flow_network.hpp"
+#include "sim/flow/flow_network.hpp"
 
-#include "sim/hub_sharing.hpp"
-#include "sim/max_min.hpp"
+#include "sim/flow/hub_sharing.hpp"
+#include "sim/flow/max_min.hpp"
 
 #include <algorithm>
 #include <cmath>

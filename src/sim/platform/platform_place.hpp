@@ -1,7 +1,7 @@
 // Places in a platform file, for messages, and what holds for all shapes.
 #pragma once
 
-#include "sim/platform_json.hpp"
+#include "sim/platform/platform_json.hpp"
 
 namespace rubato::sim {
 

@@ -1,4 +1,4 @@
-#include "sim/hub_sharing.hpp"
+#include "sim/flow/hub_sharing.hpp"
 
 #include <algorithm>
 

@@ -5,8 +5,8 @@
 // becomes saturated on which others have a greater level: then these are taken in too, and the rates found again.
 #pragma once
 
-#include "sim/moving.hpp"
-#include "sim/tree_platform.hpp"
+#include "sim/flow/moving.hpp"
+#include "sim/flow/tree_platform.hpp"
 
 namespace rubato::sim {
 

@@ -17,7 +17,8 @@ import time
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs" / "performance.md"
 PROGRAMS = {"tests/bench/bench_primitives": "Gradient kernels", "tests/bench/bench_gradients": "Real gradients",
-            "tests/bench/bench_network": "The flow network alone", "messages": "Timing-only simulation"}
+            "tests/bench/bench_network": "The flow network alone", "messages": "Timing-only simulation", "sweep": "Sweeps"}
+SCRIPTS = {"messages": "messages.py", "sweep": "sweep.py"}
 
 
 def machine():
@@ -30,7 +31,7 @@ def machine():
 
 
 def measure(build, program):
-    command = ([sys.executable, ROOT / "tests/bench/messages.py", build / "rubato"] if program == "messages"
+    command = ([sys.executable, ROOT / "tests/bench" / SCRIPTS[program], build / "rubato"] if program in SCRIPTS
                else [build / program])
     lines = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True,
                            env={**os.environ, "RUBATO_MODULES": str(build)}).stdout.splitlines()

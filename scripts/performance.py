@@ -17,7 +17,8 @@ import time
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs" / "performance.md"
 PROGRAMS = {"tests/bench/bench_primitives": "Gradient kernels", "tests/bench/bench_gradients": "Real gradients",
-            "tests/bench/bench_network": "The flow network alone", "messages": "Timing-only simulation", "sweep": "Sweeps"}
+            "tests/bench/bench_network": "The flow network alone", "messages": "Timing-only simulation",
+            "sweep": "Sweeps"}
 SCRIPTS = {"messages": "messages.py", "sweep": "sweep.py"}
 
 

@@ -72,7 +72,8 @@ def main():
         for model, targets in TARGETS.items():
             best = {workers: measure(rubato, model, workers, scratch) for workers in targets}
             for noise, what in enumerate(("", " with noise")):
-                say(f"cost of a message at 10,000 workers / at 30{what}, {model}", best[30][noise] / best[10_000][noise],
+                growth = best[30][noise] / best[10_000][noise]
+                say(f"cost of a message at 10,000 workers / at 30{what}, {model}", growth,
                     "<= 2.5" if model == "flow" else "", "")
 
 

@@ -47,8 +47,9 @@ int guarded(const std::function<int()>& command) {
         // The libraries that print report a full disk or a closed stdout this way.
         error(std::string("cannot write or start what is asked for: ") + e.what());
     } catch (const std::bad_alloc&) {
-        error("internal error: out of memory");
-        return exit_internal;
+        wrong_input(
+            "out of memory: the samples, weights or workers that are asked for are too many for this machine; "
+            "`rubato check` tells how many they are");
     } catch (const std::exception& e) {
         error(std::string("internal error: ") + e.what());
         return exit_internal;

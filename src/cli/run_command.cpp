@@ -61,6 +61,7 @@ int run_command(const RunOptions& options) {
 
     const std::string directory =
         options.directory.empty() ? default_directory(loaded, options.backend) : options.directory;
+    const DirectoryLock lock(directory);
     if (const auto earlier = look_into(directory, loaded, options.backend, options.force)) {
         note(directory + " holds this run already (" + earlier->status + "); --force repeats it");
         print_summary(earlier->summary_json, directory, options);

@@ -2,6 +2,11 @@
 
 #include "cli/json_reader.hpp"
 
+#include <fcntl.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include <cerrno>
 #include <filesystem>
 
 namespace rubato::cli {
@@ -52,6 +57,26 @@ std::optional<EarlierRun> look_into(const std::string& directory, const Loaded& 
                                  ? "holds a run of this scenario on backend " + text_at(summary, "backend")
                                  : "holds a run of this scenario that ended as " + status;
     throw InputError(directory + ": " + what + "; --force replaces its files, --out names another folder");
+}
+
+DirectoryLock::DirectoryLock(const std::string& directory) {
+    std::error_code error;
+    for (fs::path folder(directory); !folder.empty() && !fs::exists(folder, error); folder = folder.parent_path())
+        made_.push_back(folder.string());
+    fs::create_directories(directory, error);
+    descriptor_ = ::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (descriptor_ < 0 || ::flock(descriptor_, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK) return;
+    ::close(descriptor_);
+    throw InputError(directory + ": another run is writing there; --out names another folder");
+}
+
+DirectoryLock::~DirectoryLock() {
+    std::error_code error;
+    for (const auto& folder : made_) {
+        if (!fs::is_empty(folder, error) || error) break;
+        fs::remove(folder, error);
+    }
+    if (descriptor_ >= 0) ::close(descriptor_);
 }
 
 std::string status_of(const std::string& summary_json) {

@@ -5,6 +5,7 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace rubato::cli {
 
@@ -21,6 +22,22 @@ struct EarlierRun {
 /// its own end otherwise. Throws InputError where something else is there.
 std::optional<EarlierRun> look_into(const std::string& directory, const Loaded& loaded, const std::string& backend,
                                     bool force);
+
+/// A folder that this process alone writes a run into, for as long as it lives; the folder is made where it is missing,
+/// and taken away again where nothing came of it. Where folders cannot be locked (some network file systems) or made,
+/// it does nothing: what is wrong is told by whoever writes there.
+class DirectoryLock {
+public:
+    /// Throws InputError where another run is writing there.
+    explicit DirectoryLock(const std::string& directory);
+    ~DirectoryLock();
+    DirectoryLock(const DirectoryLock&) = delete;
+    DirectoryLock& operator=(const DirectoryLock&) = delete;
+
+private:
+    std::vector<std::string> made_;  ///< folders that were missing, the innermost first
+    int descriptor_ = -1;
+};
 
 /// The status in the text of a summary.
 std::string status_of(const std::string& summary_json);

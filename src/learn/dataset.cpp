@@ -61,11 +61,18 @@ void read_idx_dataset(const DataSpec& spec, Dataset& data) {
                                      shape.height, shape.width));
 }
 
+/// Far beyond any use, and so far below 2^31 that products of a shape fit.
+constexpr std::int64_t image_size_max = 1 << 26;
+
 ImageShape synthetic_shape(const DataSpec& spec) {
     if (spec.shape.empty()) return {};
     if (spec.shape.size() != 3 || std::ranges::any_of(spec.shape, [](int side) { return side < 1 || side > 4096; }))
         throw InputError(
             fmt::format("data.shape: expected [height, width, channels], each 1 to 4096, found {}", list(spec.shape)));
+    const std::int64_t size = std::int64_t{spec.shape[0]} * spec.shape[1] * spec.shape[2];
+    if (size > image_size_max)
+        throw InputError(fmt::format("data.shape: expected images of at most {} numbers, found {} with {}",
+                                     image_size_max, list(spec.shape), size));
     return {spec.shape[0], spec.shape[1], spec.shape[2]};
 }
 

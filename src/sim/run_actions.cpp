@@ -142,6 +142,8 @@ void Run::act(RoleId role, Time now, const Cancel& action) {
 void Run::act(RoleId role, Time now, const Fold& action) {
     const bool first = action.accumulator == no_buffer;
     const BufferId accumulator = first ? buffers_.allocate() : action.accumulator;
+    // Not into what a late update still reads: a role lets go of an accumulator when its update is applied, and the
+    // next sum has one of its own.
     if (input_.task)
         learn::run(learn::FoldJob{buffers_.data(accumulator), buffers_.data(action.gradient),
                                   static_cast<float>(action.factor), first});

@@ -3,7 +3,9 @@
 Usage: mistakes_test.py RUBATO.
 """
 
+import fcntl
 import json
+import os
 
 from case import Case, main
 
@@ -70,6 +72,26 @@ class Mistakes(Case):
         self.assertIn("--set workers.count=\"8\"", self.refused_text(GOOD, "--set", 'workers.count="8"'))
         self.assertIn("it belongs at protocol.n", self.refused_text(GOOD, "--set", "n=4"))
         self.assertIn("expected KEY=VALUE", self.refused_text(GOOD, "--set", "protocol.name"))
+
+    def test_images_too_large(self) -> None:
+        said = self.refused_text(GOOD, "--set", 'model={"name": "softmax"}', "--set", 'data.dataset="synthetic"',
+                                 "--set", "data.shape=[4096,4096,128]")
+        self.assertIn("data.shape: expected images of at most 67108864 numbers, found [4096, 4096, 128] with "
+                      "2147483648", said)
+
+    def test_two_runs_into_one_folder(self) -> None:
+        (self.work / "s.json").write_text(GOOD)
+        folder = self.work / "out"
+        folder.mkdir()
+        descriptor = os.open(folder, os.O_RDONLY)  # as a run does that is under way there
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        done = self.call("run", "s.json", "--out", "out", "--force")
+        os.close(descriptor)
+        self.assertEqual((done.returncode, done.stdout), (2, ""), done)
+        self.assertEqual(done.stderr,
+                         "rubato: out: another run is writing there; --out names another folder\n")
+        self.assertEqual(list(folder.iterdir()), [])
+        self.assertEqual(self.call("run", "s.json", "--out", "out", "--quiet").returncode, 0)
 
     def test_in_a_file_that_is_extended(self) -> None:
         base = self.work / "below"

@@ -158,6 +158,14 @@ class SweepMistakes(SweepCase):
         self.assertIn("did you mean time_s?", self.refused_text(GOOD, "--best", "3", "--by", "tim_s"))
         self.assertIn("did you mean --status?", self.refused_text(GOOD, "--statsu"))
 
+    def test_a_condition_that_leaves_out_a_variant(self) -> None:
+        counts = self.sweep({"variants": [
+            {"label": "hard", "set": {"protocol": {"name": "hardsync"}}},
+            {"label": "soft", "set": {"protocol": {"name": "n-softsync", "n": 2}}}], "where": "protocol.n <= 4"})
+        self.assertEqual(counts["points"], 1)
+        self.assertIn('warning: where: "protocol.n <= 4" leaves no point of variant "hard"', self.said)
+        self.assertNotIn('"soft"', self.said)
+
     def test_a_platform_that_is_wrong(self) -> None:
         (self.work / "p.xml").write_text("<platform/>")
         text = GOOD.replace('"seeds"', '"comment": "x", "seeds"')

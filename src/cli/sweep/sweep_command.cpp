@@ -284,6 +284,10 @@ int sweep_command(const SweepOptions& given) {
     Resolver resolver(sweep);
     const Plan plan = make_plan(sweep, resolver);
     for (const auto& text : overridden_sets(sweep, options.sets)) warn(text);
+    for (std::size_t i = 0; i < sweep.variants.size(); ++i)
+        if (plan.settings_of_variant[i] == 0)
+            warn("where: \"" + sweep.where + "\" leaves no point of variant \"" + sweep.variants[i].label +
+                 "\" (a key that a point lacks compares as false)");
     const std::string directory = options.directory.empty() ? default_sweep_directory(sweep) : options.directory;
     print_remarks(plan);
     if (options.dry_run) return dry_run(plan, resolver, directory, options);

@@ -1,6 +1,7 @@
 // What a role asks of its driver. The order of the list is the order of obligation.
 #pragma once
 
+#include "core/in_place.hpp"
 #include "core/rows.hpp"
 
 #include <utility>
@@ -200,7 +201,10 @@ struct Actions {
     /// Appends an action made from its fields, in place: processors stall where a copy follows the fields at once.
     template <class A, class... Fields>
     A& add(Fields&&... fields) {
-        return std::get<A>(list.emplace_back(std::in_place_type<A>, std::forward<Fields>(fields)...));
+        if constexpr (std::is_constructible_v<A, Fields...>)
+            return std::get<A>(list.emplace_back(std::in_place_type<A>, std::forward<Fields>(fields)...));
+        else  // see emplace_in
+            return std::get<A>(list.emplace_back(A{std::forward<Fields>(fields)...}));
     }
     /// Appends the Send of an M made from its fields.
     template <class M, class... Fields>
@@ -209,7 +213,7 @@ struct Actions {
         it.id = id;
         it.to = to;
         it.channel = channel;
-        it.message.emplace<M>(std::forward<Fields>(fields)...);
+        emplace_in<M>(it.message, std::forward<Fields>(fields)...);
         it.payload = payload;
     }
     /// Whether there are rows.

@@ -46,7 +46,7 @@ void Run::send_control(RoleId role, Time now, const Send& action) {
                                    placement_.host_of_role[static_cast<std::size_t>(action.to)], control_bytes);
     const Time at = channel.free_ns = std::max(channel.free_ns, now + channel.delay_ns);
     Due& due = queue_.create();
-    due.event.emplace<Delivered>(role, action.channel, action.message, action.payload, now, now);
+    emplace_in<Delivered>(due.event, role, action.channel, action.message, action.payload, now, now);
     due.sender = role;
     due.taken = Taken{action.id, now};
     queue_.schedule(due, at, action.to, role, static_cast<int>(action.channel));
@@ -65,7 +65,7 @@ void Run::act(RoleId role, Time now, const Send& action) {
     flow.bytes = static_cast<double>(pushes ? scenario_.cost.push_bytes : scenario_.cost.pull_bytes);
     Due& due = queue_.create();
     flow.due = &due;
-    due.event.emplace<Delivered>(role, action.channel, action.message, action.payload, now, now);
+    emplace_in<Delivered>(due.event, role, action.channel, action.message, action.payload, now, now);
     due.taken = Taken{action.id, now};
     ++report_.messages;
     report_.bytes += static_cast<std::int64_t>(flow.bytes);
@@ -114,7 +114,7 @@ void Run::act(RoleId role, Time now, const Compute& action) {
         pool_->submit(work);
     }
     Due& due = queue_.complete(seat.compute_free_ns, role);
-    due.event.emplace<GradientReady>(action.id, gradient, begin, seat.compute_free_ns, 0.0);
+    emplace_in<GradientReady>(due.event, action.id, gradient, begin, seat.compute_free_ns, 0.0);
     due.job = job;
     due.weights = action.weights;
     seat.compute = &due;

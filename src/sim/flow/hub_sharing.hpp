@@ -20,9 +20,9 @@ public:
     HubSharing(Moving& moving, const TreePlatform& platform, bool through_host_0);
 
     /// Begins to share a flow that has `left` bytes and a weight. False, and nothing done: it would couple hubs.
-    [[gnu::flatten]] bool add(std::int32_t flow);
+    bool add(std::int32_t flow);
     /// Ends the next flow of a hub, at its date, or one by itself, which is no longer among the ends.
-    [[gnu::flatten]] std::int32_t end_next(std::int32_t hub);
+    std::int32_t end_next(std::int32_t hub);
     void end_pinned(std::int32_t flow);
     /// Takes all flows off the hub that the link belongs to; `left` is bytes again. None where there is no such hub.
     void dissolve(LinkId link, std::vector<std::int32_t>& flows);

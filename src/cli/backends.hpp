@@ -30,6 +30,9 @@ void require_backend(const std::string& backend);
 /// Throws PlatformError where the modelled cluster is wrong. The scenario must outlive the result.
 std::unique_ptr<Backend> open_backend(const std::string& backend, const Scenario& scenario);
 
+/// Of backend mpi.
+int ranks_needed(const Scenario& scenario);
+
 struct BackendName {
     const char* name;
     const char* what;

@@ -197,13 +197,15 @@ Scenario build_scenario(const Node& root) {
     scenario.stop = build_stop(root.at("stop"));
     const Node& evaluate = root.at("evaluate");
     if (const Node* every = evaluate.find("every_epochs")) scenario.evaluate.every_epochs = every->number;
+    if (const Node* mode = evaluate.find("mode"))
+        scenario.evaluate.mode = mode->text == "rank"    ? EvaluateSpec::Mode::rank
+                                 : mode->text == "pause" ? EvaluateSpec::Mode::pause
+                                                         : EvaluateSpec::Mode::deferred;
     const Node* at_end = evaluate.find("at_end");
     scenario.evaluate.at_end = at_end ? at_end->boolean : scenario.model.gradients;
     scenario.cluster = build_cluster(root.at("cluster"));
     scenario.trace = build_trace(root.at("trace"));
-    scenario.threads_per_worker = to_int(root.at("execution").at("threads_per_worker"));
-    scenario.stall_timeout_s = quantity(root.at("execution").at("stall_timeout_s"), Quantity::duration);
-    scenario.pool_threads = to_int(root.at("execution").at("pool_threads"));
+    build_execution(root.at("execution"), scenario);
     return scenario;
 }
 

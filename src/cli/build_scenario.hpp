@@ -10,6 +10,9 @@ namespace rubato::cli {
 Scenario build_scenario(const Node& root);
 
 /// Its `cluster`; the device class "default" is always there.
+/// Its `execution`, into a scenario whose workers are known.
+void build_execution(const Node& execution, Scenario& scenario);
+
 ClusterSpec build_cluster(const Node& cluster);
 
 }  // namespace rubato::cli

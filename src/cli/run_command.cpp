@@ -1,117 +1,61 @@
 // rubato run: from a scenario to a run directory.
 #include "cli/backends.hpp"
-#include "cli/commands.hpp"
+#include "cli/emulate.hpp"
+#include "cli/error.hpp"
 #include "cli/exit_status.hpp"
-#include "cli/expression.hpp"
-#include "cli/load.hpp"
 #include "cli/log.hpp"
 #include "cli/progress_bar.hpp"
 #include "cli/run_directory.hpp"
+#include "cli/run_steps.hpp"
 #include "cli/signals.hpp"
-#include "learn/task.hpp"
-#include "trace/summary.hpp"
-
-#include <cstdio>
+#include "cli/sweep/ranks.hpp"
 
 namespace rubato::cli {
 namespace {
 
-void print_summary(const std::string& summary_json, const std::string& directory, const RunOptions& options) {
-    const bool table = !options.json && !options.quiet;
-    if (options.json) std::fputs(summary_json.c_str(), stdout);
-    if (table) std::fputs(trace::summary_table(summary_json, directory).c_str(), stdout);
-}
-
-int exit_of(const std::string& status) {
-    return status == "finished" ? exit_finished : exit_ended_otherwise;
-}
-
-/// Real execution computes gradients; what only a simulated machine is charged with plays no part in it.
-void check_for_backend(const Loaded& loaded, const std::string& backend) {
-    if (backend == "sim") return;
-    if (!loaded.scenario.model.gradients) {
-        throw InputError(loaded.tree.where, "model",
-                         "backend " + backend +
-                             " computes real gradients, but the scenario is "
-                             "timing only: name a model with \"gradients\": \"real\"");
-    }
-    if (loaded.tree.find("cost"))
-        note("cost and cluster are what a simulation charges; backend " + backend + " ignores them");
-}
-
-/// Self-contained, so that the same run leaves the same text wherever it was started: it repeats the run from inside
-/// its directory.
-std::string repeat_command(const std::string& backend) {
-    return "rubato run scenario.json --backend " + backend + " --out again";
+/// Copies that a launcher has started would all do the same, into one folder.
+void refuse_copies(const std::string& backend) {
+    const Rank rank = find_rank();
+    if (rank.count < 2) return;
+    if (rank.number > 0) leave_wrong_input_to_others();
+    throw InputError("a launcher has started " + std::to_string(rank.count) +
+                     " copies of this run, which would write the same files: expected --backend mpi, which shares the "
+                     "roles between them, or a single copy of --backend " +
+                     backend);
 }
 
 }  // namespace
 
 int run_command(const RunOptions& options) {
     if (options.quiet) be_quiet();
-    const std::atomic<bool>& interrupted = watch_signals();
     require_backend(options.backend);
-    std::vector<std::string> sets = options.sets;
-    if (options.timeline) sets.emplace_back("trace.timeline=true");
-    if (options.events) sets.emplace_back("trace.events=true");
-    const Loaded loaded = load_scenario(options.scenario, sets);
-    for (const auto& text : loaded.notes) note(text);
-    check_for_backend(loaded, options.backend);
+    if (options.backend == "mpi") return run_on_ranks(options);
+    refuse_copies(options.backend);
+    const std::atomic<bool>& interrupted = watch_signals();
+    const Loaded loaded = load_for_run(options);
     const Scenario& scenario = loaded.scenario;
-
-    const std::string directory =
-        options.directory.empty() ? default_directory(loaded, options.backend) : options.directory;
+    const std::string directory = directory_of(options, loaded);
     const DirectoryLock lock(directory);
-    if (const auto earlier = look_into(directory, loaded, options.backend, options.force)) {
-        note(directory + " holds this run already (" + earlier->status + "); --force repeats it");
-        print_summary(earlier->summary_json, directory, options);
-        return exit_of(earlier->status);
-    }
-    require_files(loaded);
+    if (const auto earlier = report_earlier(options, loaded, directory)) return *earlier;
 
     // All that may be wrong with the input comes before the first file is written.
-    trace::RecorderOptions output;
-    output.directory = directory;
-    output.scenario_json = loaded.resolved_json;
-    output.command = repeat_command(options.backend);
-    output.samples = loaded.samples;
-    output.parameters = loaded.parameters;
+    auto output = recorder_options(options, loaded, directory);
     const auto backend = open_backend(options.backend, scenario);
     for (const auto& text : backend->warnings()) warn(text);
     output.places = backend->places();
     output.one_thread = backend->one_thread();
     const auto task = scenario.model.gradients ? learn::make_task(scenario) : nullptr;
+    const auto emulated = options.backend == "sim" ? nullptr : emulated_costs(scenario);
 
     trace::Recorder recorder(scenario, output);
-    trace::RunInput input;
-    input.scenario = &scenario;
-    input.task = task.get();
-    input.samples = loaded.samples;
-    input.parameters = loaded.parameters;
-    input.recorder = &recorder;
-    input.interrupted = &interrupted;
-    trace::DriverReport report;
-    try {
+    auto input = run_input(loaded, task.get(), recorder, interrupted);
+    input.emulated = emulated.get();
+    const auto report = guarded_run(options, directory, [&] {
         ProgressBar bar(recorder, options.quiet);
         input.tick = [&bar] { bar.tick(); };
-        report = backend->run(input);
-    } catch (const ExpressionError& problem) {
-        throw InputError(options.scenario + ": optimizer.staleness_rule: " + problem.what() + " (" + directory +
-                         " holds what was written until then, without a summary)");
-    } catch (const trace::OutputError& problem) {
-        // The summary is small: where there is room for it after all, it says how the run ended.
-        if (!problem.full) throw;
-        report = {};
-        report.backend = options.backend;
-        report.virtual_clock = options.backend == "sim";
-        report.status = Status::disk_full;
-        report.detail = problem.what();
-    }
-    const std::string summary = recorder.finish(report);
-    print_summary(summary, directory, options);
-    const std::string status = status_of(summary);
-    if (status != "finished") error("the run ended as " + status + (report.detail.empty() ? "" : ": " + report.detail));
-    return exit_of(status);
+        return backend->run(input);
+    });
+    return conclude(options, directory, recorder, report);
 }
 
 }  // namespace rubato::cli

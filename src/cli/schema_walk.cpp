@@ -19,6 +19,7 @@ bool matches(std::string_view pattern, std::string_view text) {
         return !text.empty() && text.size() <= 9 && text.front() != '0' &&
                text.find_first_not_of("0123456789") == std::string_view::npos;
     }
+    if (pattern == "^(0|[1-9][0-9]{0,8})$") return text == "0" || matches("^[1-9][0-9]{0,8}$", text);
     if (pattern == R"(^[^/\u0000-\u001f]+$)") {
         return std::none_of(text.begin(), text.end(), [](unsigned char c) { return c == '/' || c < 0x20; });
     }

@@ -159,6 +159,18 @@ struct Interrupted {
     static void each(Self&, F&&) {}
 };
 
+/// A role is gone and will not be heard of again; only the version owner is told. What it was dealt and never sent is
+/// stated as cancelled.
+struct PeerLost {
+    static constexpr std::string_view kind = "peer-lost";
+    RoleId peer = 0;
+    bool operator==(const PeerLost&) const = default;
+    template <class Self, class F>
+    static void each(Self& self, F&& field) {
+        field("peer", self.peer);
+    }
+};
+
 /// The run cannot go on (a deadlock, a lost peer) and nothing more will come: every role that has not finished states
 /// what became of the gradients that it has and finishes. What else it asks for is not carried out.
 struct Abandoned {
@@ -172,6 +184,6 @@ struct Abandoned {
 };
 
 using Event = std::variant<Start, Delivered, Taken, GradientReady, Cancelled, Folded, Applied, Evaluated, TimerFired,
-                           Interrupted, Abandoned>;
+                           Interrupted, PeerLost, Abandoned>;
 
 }  // namespace rubato

@@ -67,6 +67,7 @@ ServerConfig server_config(const Scenario& scenario, std::int64_t samples, std::
     config.stop_on_divergence = scenario.stop.on_divergence;
     if (config.learns) config.evaluate_every_epochs = scenario.evaluate.every_epochs;
     config.evaluate_at_end = scenario.evaluate.at_end;
+    config.pause_to_evaluate = scenario.evaluate.mode == EvaluateSpec::Mode::pause;
     return config;
 }
 

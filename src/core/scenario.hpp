@@ -106,6 +106,10 @@ struct StopSpec {
 };
 
 struct EvaluateSpec {
+    /// When real runs evaluate: after the last gradient; at once, beside the workers; or while nothing is in flight,
+    /// for which the server holds the workers (in every backend).
+    enum class Mode : std::uint8_t { deferred, rank, pause };
+    Mode mode = Mode::deferred;
     std::optional<double> every_epochs;
     bool at_end = true;
 };
@@ -157,6 +161,14 @@ struct ClusterSpec {
     ServerCostSpec server;
 };
 
+/// Real runs that take the time and the messages of the simulated machine.
+struct EmulateSpec {
+    bool compute = false;   ///< gradients take at least what cluster.devices and noise say; the server what it costs
+    bool messages = false;  ///< payloads are as long as `cost` says
+    std::map<WorkerId, double> slow;  ///< factors on the compute time of chosen workers
+    bool any() const { return compute || messages || !slow.empty(); }
+};
+
 struct TraceSpec {
     bool gradients = true;
     int every = 1;  ///< gradients.csv keeps one row in `every`
@@ -185,6 +197,8 @@ struct Scenario {
     ClusterSpec cluster;
     TraceSpec trace;
     int threads_per_worker = 1;
+    int workers_per_rank = 1;  ///< backend mpi
+    EmulateSpec emulate;
     double stall_timeout_s = 60;  ///< real runs: so long without any event is a stall
     int pool_threads = 0;         ///< threads for real gradients in simulation; 0: the machine's cores
 

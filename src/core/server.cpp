@@ -23,8 +23,13 @@ void Server::on(Time now, const Start& event, Actions& actions) {
     }
     if (config_.evaluate_every_epochs) {
         next_evaluation_ = *config_.evaluate_every_epochs;
-        evaluate(now, actions);
+        evaluation_due(now, actions);
+        if (pause_ != Pause::none) return;  // end_pause begins
     }
+    begin_workers(now, actions);
+}
+
+void Server::begin_workers(Time now, Actions& actions) {
     if (traits_.barrier) return release_round(now, actions);
     for (RoleId role = 1; role <= config_.lambda; ++role)
         if (const Batch batch = dealer_.deal(role - 1); batch.count > 0) reply(role, batch, false, 0, 0, actions);
@@ -44,6 +49,7 @@ void Server::on(Time now, const Delivered& event, Actions& actions) {
     } else {
         throw std::logic_error("the server was sent a message that is not for servers");
     }
+    if (pause_ == Pause::draining) try_evaluate(now, actions);
     if (stopping_) try_finish(now, actions);
 }
 
@@ -60,6 +66,7 @@ void Server::drain(Time now, Actions& actions) {
             [&](const auto& message) { handle(now, work.from, work.arrived_ns, work.payload, message, actions); },
             work.message);
     }
+    if (pause_ == Pause::draining) try_evaluate(now, actions);
     if (stopping_) try_finish(now, actions);
 }
 
@@ -70,16 +77,30 @@ void Server::handle(Time now, RoleId from, Time, const Slice& payload, const Pus
 }
 
 void Server::handle(Time now, RoleId from, Time arrived_ns, const Slice&, const Inquiry& inquiry, Actions& actions) {
-    if (stopping_ || on_ready(policy_, from - 1) == Ready::hold) return;
-    const Batch batch = dealer_.deal(from - 1);
+    if (stopping_) return;
+    if (pause_ != Pause::none)
+        held_.push_back({from, arrived_ns, {}, inquiry});
+    else
+        answer(now, from, arrived_ns, inquiry.have, false, actions);
+}
+
+void Server::answer(Time now, RoleId to, Time arrived_ns, Version have, bool held, Actions& actions) {
+    if (on_ready(policy_, to - 1) == Ready::hold) return;
+    const Batch batch = dealer_.deal(to - 1);
     if (batch.count == 0) return;  // nothing left to compute on: the worker hears again when the run ends
-    reply(from, batch, inquiry.have != version_, 0, now - arrived_ns, actions);
+    const Time waited = now - arrived_ns;
+    reply(to, batch, have != version_, held ? waited : 0, held ? 0 : waited, actions);
 }
 
 void Server::reply(RoleId to, const Batch& batch, bool with_weights, Time held_ns, Time queued_ns, Actions& actions) {
     auto& worker = peer(to);
     ++worker.replies;
     worker.busy = batch.count > 0;
+    if (worker.busy) {
+        ++worker.dealt;
+        worker.version = version_;
+        worker.batch = batch;
+    }
     ++sends_under_way_;
     if (with_weights)
         actions.send<Weights>(next_id(), to, Channel::weights, {weights_, 0, config_.parameters}, version_, batch,
@@ -92,6 +113,8 @@ void Server::reply(RoleId to, const Batch& batch, bool with_weights, Time held_n
 void Server::release_round(Time now, Actions& actions) {
     dealer_.open_round();
     const bool first = version_ == 0;
+    const Time paused = round_held_ns_ >= 0 ? now - round_held_ns_ : 0;
+    round_held_ns_ = -1;
     int dealt = 0;
     for (RoleId role = 1; role <= config_.lambda; ++role) {
         const Batch batch = dealer_.deal(role - 1);
@@ -99,9 +122,9 @@ void Server::release_round(Time now, Actions& actions) {
         if (!empty) ++dealt;
         if (first && empty) continue;
         auto& worker = peer(role);
-        const Time held = first ? 0 : fired_ns_ - worker.since_ns;
+        const Time held = first ? 0 : fired_ns_ - worker.since_ns + paused;
         if (empty) worker.since_ns = now;
-        reply(role, batch, !first, held, first ? 0 : now - fired_ns_, actions);
+        reply(role, batch, !first, held, first ? 0 : now - paused - fired_ns_, actions);
     }
     on_round(policy_, dealt);
 }

@@ -28,6 +28,7 @@ struct ServerConfig {
     bool stop_on_divergence = true;
     std::optional<double> evaluate_every_epochs;
     bool evaluate_at_end = true;
+    bool pause_to_evaluate = false;  ///< evaluations wait until nothing is in flight, and hold the workers
     bool operator==(const ServerConfig&) const = default;
 };
 
@@ -66,6 +67,9 @@ private:
         std::int64_t pushes_expected = -1;  ///< said by its Bye
         bool busy = false;                  ///< has a batch whose gradient has not come yet
         Time since_ns = 0;                  ///< arrival of its last push, or of the wait without a batch
+        std::int64_t dealt = 0;             ///< batches that it was given
+        Version version = 0;                ///< that it computes on, and the batch: those of the last one
+        Batch batch;
         bool operator==(const Peer&) const = default;
     };
 
@@ -79,6 +83,7 @@ private:
     void on(Time now, const Evaluated& event, Actions& actions);
     void on(Time now, const TimerFired& event, Actions& actions);
     void on(Time now, const Interrupted& event, Actions& actions);
+    void on(Time now, const PeerLost& event, Actions& actions);
     void on(Time now, const Abandoned& event, Actions& actions);
 
     // server.cpp: messages, one at a time
@@ -93,6 +98,9 @@ private:
     void handle(Time now, RoleId from, Time arrived_ns, const Slice& payload, const Push& push, Actions& actions);
     void handle(Time now, RoleId from, Time arrived_ns, const Slice& payload, const Inquiry& inquiry, Actions& actions);
     void drain(Time now, Actions& actions);
+    void answer(Time now, RoleId to, Time arrived_ns, Version have, bool held, Actions& actions);
+    /// The first word to every worker.
+    void begin_workers(Time now, Actions& actions);
     void reply(RoleId to, const Batch& batch, bool with_weights, Time held_ns, Time queued_ns, Actions& actions);
     void release_round(Time now, Actions& actions);
     Peer& peer(RoleId role) { return peers_.at(static_cast<std::size_t>(role - 1)); }
@@ -108,8 +116,15 @@ private:
     double scheduled_rate() const;
     double epoch() const;
 
-    // server_stop.cpp: evaluations and the end
+    // server_evaluate.cpp
     void evaluate(Time now, Actions& actions);
+    /// An evaluation is due: at once, or, with pause_to_evaluate, when nothing is in flight.
+    void evaluation_due(Time now, Actions& actions);
+    void try_evaluate(Time now, Actions& actions);
+    /// Lets those go on that the pause held back.
+    void end_pause(Time now, Actions& actions);
+
+    // server_stop.cpp: the end
     void check_stop(Time now, Actions& actions);
     void begin_stop(Time now, Status status, Actions& actions);
     void on_bye(Time now, RoleId from, const Bye& bye, Actions& actions);
@@ -150,6 +165,12 @@ private:
     Version evaluated_ = -1;                                 ///< the last version that an evaluation was asked for
     double loss_sum_ = 0;
     std::int64_t loss_count_ = 0;
+
+    /// Pause: workers are held until what is in flight has come, and then until its evaluation is there.
+    enum class Pause : std::uint8_t { none, draining, evaluating };
+    Pause pause_ = Pause::none;
+    std::vector<Work> held_;   ///< inquiries that came meanwhile
+    Time round_held_ns_ = -1;  ///< and, under a barrier, the next round: since when; -1: none is held
 
     bool stopping_ = false, finished_ = false, diverged_ = false;
     Status status_ = Status::finished;

@@ -129,11 +129,16 @@ void Server::on(Time now, const Applied& event, Actions& actions) {
     ++version_;
     on_applied(policy_);
     if (config_.evaluate_every_epochs && epoch() >= next_evaluation_) {
-        evaluate(now, actions);
+        evaluation_due(now, actions);
         while (next_evaluation_ <= epoch()) next_evaluation_ += *config_.evaluate_every_epochs;
     }
     check_stop(now, actions);
-    if (!stopping_ && traits_.barrier) release_round(now, actions);
+    if (!stopping_ && traits_.barrier) {
+        if (pause_ == Pause::none)
+            release_round(now, actions);
+        else
+            round_held_ns_ = now;
+    }
     drain(now, actions);
 }
 

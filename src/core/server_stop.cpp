@@ -1,55 +1,7 @@
-// The server's evaluations and the end of a run.
+// The end of a run.
 #include "core/server.hpp"
 
-#include <cmath>
-
 namespace rubato {
-
-void Server::evaluate(Time now, Actions& actions) {
-    EvalRow row;
-    row.time_ns = now;
-    row.version = version_;
-    row.epoch = epoch();
-    row.samples = accepted_samples_;
-    if (loss_count_ > 0) row.train_loss = loss_sum_ / static_cast<double>(loss_count_);
-    loss_sum_ = 0;
-    loss_count_ = 0;
-    evaluated_ = version_;
-    const auto id = next_id();
-    evaluations_.emplace_back(id, row);
-    actions.add<Evaluate>(id, weights_, version_);
-}
-
-void Server::on(Time now, const Evaluated& event, Actions& actions) {
-    for (auto it = evaluations_.begin(); it != evaluations_.end(); ++it) {
-        if (it->first != event.id) continue;
-        EvalRow row = it->second;
-        evaluations_.erase(it);
-        row.metrics = event.metrics;
-        actions.evals.push_back(row);
-        const auto& loss = row.metrics.test_loss ? row.metrics.test_loss : row.metrics.valid_loss;
-        if (loss && !std::isfinite(*loss)) diverge(-1, -1, row.version);
-        if (!stopping_ && diverged_ && config_.stop_on_divergence) begin_stop(now, Status::diverged, actions);
-        if (!stopping_ && target_reached(row)) begin_stop(now, Status::finished, actions);
-        break;
-    }
-    if (stopping_) try_finish(now, actions);
-}
-
-bool Server::target_reached(const EvalRow& row) const {
-    if (!config_.target) return false;
-    const auto& metric = config_.target->metric;
-    const auto& m = row.metrics;
-    std::optional<double> value;
-    if (metric == "valid_error") value = m.valid_error;
-    if (metric == "valid_loss") value = m.valid_loss;
-    if (metric == "test_error") value = m.test_error;
-    if (metric == "test_loss") value = m.test_loss;
-    if (metric == "train_loss") value = row.train_loss;
-    if (metric == "gradient_norm") value = m.gradient_norm;
-    if (metric == "suboptimality") value = m.suboptimality;
-    return value && *value <= config_.target->at_most;
-}
 
 void Server::diverge(WorkerId worker, std::int64_t worker_seq, Version version) {
     if (diverged_) return;
@@ -72,6 +24,8 @@ void Server::check_stop(Time now, Actions& actions) {
 void Server::begin_stop(Time, Status status, Actions& actions) {
     stopping_ = true;
     status_ = status;
+    pause_ = Pause::none;  // the final evaluation takes the place of one that was waited for
+    held_.clear();
     for (RoleId role = 1; role <= config_.lambda; ++role) {
         ++sends_under_way_;
         actions.send<Stop>(next_id(), role, Channel::control, {}, peer(role).replies);
@@ -115,6 +69,18 @@ void Server::try_finish(Time now, Actions& actions) {
     actions.add<Release>(weights_);
     weights_ = no_buffer;
     actions.list.emplace_back(finish_);
+}
+
+void Server::on(Time, const PeerLost& event, Actions& actions) {
+    const auto& lost = peer(event.peer);
+    if (!lost.busy) return;
+    Push begun;
+    begun.read_version = lost.version;
+    begun.worker_seq = lost.dealt - 1;
+    begun.batch = lost.batch;
+    GradientRow row = unapplied_row(event.peer - 1, begun, Outcome::cancelled);
+    row.pull_ns = row.begin_ns = row.end_ns = row.push_ns = -1;
+    actions.gradients.push_back(row);
 }
 
 // Nothing comes any more, not even the completion of what is under way.

@@ -174,6 +174,9 @@ void Worker::on(Time, const Evaluated&, Actions&) {
 void Worker::on(Time, const Interrupted&, Actions&) {
     throw std::logic_error("only the server is told of signals");
 }
+void Worker::on(Time, const PeerLost&, Actions&) {
+    throw std::logic_error("only the server is told of lost peers");
+}
 void Worker::on(Time, const TimerFired&, Actions&) {}
 
 std::string Worker::waiting() const {

@@ -42,6 +42,7 @@ private:
     void on(Time now, const Evaluated& event, Actions& actions);
     void on(Time now, const TimerFired& event, Actions& actions);
     void on(Time now, const Interrupted& event, Actions& actions);
+    void on(Time now, const PeerLost& event, Actions& actions);
     void on(Time now, const Abandoned& event, Actions& actions);
 
     void on_reply(Time now, const Delivered& event, Version version, const Batch& batch, Time held_ns, Time queued_ns,

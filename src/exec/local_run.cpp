@@ -4,68 +4,37 @@
 
 namespace rubato::exec {
 
-LocalRun::LocalRun(const RunInput& input)
-    : input_(input),
-      scenario_(*input.scenario),
-      office_(input.task->parameters(), [this](RoleId role, const Event& event) { mail(role, event); }),
-      optimizer_(input.scenario->optimizer, input.task->parameters()),
-      defer_(!input.scenario->stop.target.has_value()),
-      timeline_(input.recorder != nullptr && input.recorder->wants_timeline()) {
+LocalRun::LocalRun(const RunInput& input) : Execution(input, "local") {
+    const BufferId initial = office_.allocate();
+    input_.task->initialize(office_.data(initial));
     for (auto& role : make_roles(scenario_, input.samples, input.parameters)) {
-        seats_.push_back(std::make_unique<Seat>(std::move(role)));
-        seats_.back()->id = static_cast<RoleId>(seats_.size()) - 1;
+        mailboxes_.push_back(std::make_unique<Mailbox>());
+        seat_role(std::move(role), static_cast<RoleId>(seats_.size()), initial);
     }
-    report_.backend = "local";
-    report_.virtual_clock = false;
-    // With a target the evaluation competes with the workers for cores, so it keeps to one.
-    evaluators_ = std::make_unique<learn::Pool>(*input.task, defer_ ? 0 : 1);
-    evaluate_lane_ = std::make_unique<Lane>();
+    office_.release(initial, 0);
 }
 
 LocalRun::~LocalRun() {
     abort_ = true;
-    for (auto& seat : seats_) {
-        seat->wake.notify_all();
-        if (seat->thread.joinable()) seat->thread.join();
-    }
-    // Lanes last: their jobs use the seats and the office.
-    evaluate_lane_.reset();
-    for (auto& seat : seats_) {
-        seat->compute_lane.reset();
-        seat->apply_lane.reset();
-    }
-}
-
-Time LocalRun::clock() const {
-    return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now() - begin_).count();
+    wake_all();
+    for (auto& mailbox : mailboxes_)
+        if (mailbox->reactor.joinable()) mailbox->reactor.join();
+    close_lanes();
 }
 
 trace::DriverReport LocalRun::go() {
-    const BufferId initial = office_.allocate();
-    input_.task->initialize(office_.data(initial));
-    for (auto& seat : seats_) {
-        if (seat->id == 0) {
-            seat->apply_lane = std::make_unique<Lane>();
-        } else {
-            seat->compute_lane = std::make_unique<Lane>();
-            seat->workspace = input_.task->workspace();
-        }
-        mail(seat->id, Start{office_.share(initial)});
-    }
-    office_.release(initial, 0);
     begin_ = std::chrono::steady_clock::now();
-    for (auto& seat : seats_) seat->thread = std::thread([this, it = seat.get()] { reactor(*it); });
+    for (auto& seat : seats_) mailbox(seat->id).reactor = std::thread([this, it = seat.get()] { reactor(*it); });
     watch();
-    for (auto& seat : seats_) seat->thread.join();
+    for (auto& mailbox : mailboxes_) mailbox->reactor.join();
     if (error_) std::rethrow_exception(error_);
-    if (report_.status == Status::stalled) abandon();
+    if (report_.status == Status::stalled) abandon_all();
     if (report_.status == Status::finished && office_.outstanding() != 0)
         throw std::logic_error(std::to_string(office_.outstanding()) + " buffers were never released");
     report_.end_ns = clock();
     report_.wall_s = static_cast<double>(report_.end_ns) * 1e-9;
     report_.messages = office_.messages();
     report_.control_messages = office_.control_messages();
-    report_.bytes = report_.messages * input_.parameters * static_cast<std::int64_t>(sizeof(float));
     report_.servers.push_back(server_);
     return report_;
 }
@@ -79,7 +48,7 @@ void LocalRun::watch() {
     while (finished_ < static_cast<int>(seats_.size()) && !abort_) {
         std::this_thread::sleep_for(10ms);
         if (input_.tick) input_.tick();
-        if (!deferred_done && finished_ >= static_cast<int>(seats_.size()) - 1) {
+        if (!deferred_done && others_finished()) {
             deferred_done = true;
             run_deferred();
         }
@@ -101,11 +70,14 @@ void LocalRun::watch() {
             abort_ = true;
         }
     }
-    if (abort_)
-        for (auto& seat : seats_) {
-            std::lock_guard lock(seat->mailbox_mutex);
-            seat->wake.notify_all();
-        }
+    if (abort_) wake_all();
+}
+
+void LocalRun::wake_all() {
+    for (auto& mailbox : mailboxes_) {
+        std::lock_guard lock(mailbox->mutex);
+        mailbox->wake.notify_all();
+    }
 }
 
 std::string LocalRun::waiting_text() {
@@ -120,64 +92,30 @@ std::string LocalRun::waiting_text() {
 }
 
 void LocalRun::mail(RoleId role, const Event& event) {
-    auto& seat = *seats_[static_cast<std::size_t>(role)];
+    auto& to = mailbox(role);
     {
-        std::lock_guard lock(seat.mailbox_mutex);
-        seat.mailbox.push_back(event);
+        std::lock_guard lock(to.mutex);
+        to.events.push_back(event);
     }
-    seat.wake.notify_one();
-}
-
-void LocalRun::give(Lane& lane, std::function<void()> job) {
-    ++working_;
-    lane.push([this, job = std::move(job)] {
-        try {
-            job();
-        } catch (...) {
-            fail(std::current_exception());
-        }
-        --working_;
-    });
-}
-
-void LocalRun::fail(std::exception_ptr error) {
-    std::lock_guard lock(report_mutex_);
-    if (!error_) error_ = error;
-    abort_ = true;
+    to.wake.notify_one();
 }
 
 std::optional<Event> LocalRun::next_event(Seat& seat) {
-    std::unique_lock lock(seat.mailbox_mutex);
+    auto& from = mailbox(seat.id);
+    std::unique_lock lock(from.mutex);
     for (;;) {
         if (abort_) return std::nullopt;
-        const auto due = std::min_element(seat.timers.begin(), seat.timers.end());
-        if (due != seat.timers.end() && due->first <= clock()) {
-            const TimerFired fired{due->second};
-            seat.timers.erase(due);
-            return fired;
-        }
-        if (!seat.mailbox.empty()) {
-            const Event event = seat.mailbox.front();
-            seat.mailbox.pop_front();
+        if (const auto fired = due_timer(seat)) return fired;
+        if (!from.events.empty()) {
+            const Event event = from.events.front();
+            from.events.pop_front();
             return event;
         }
-        if (due != seat.timers.end())
-            seat.wake.wait_until(lock, begin_ + std::chrono::nanoseconds(due->first));
+        if (seat.timers.empty())
+            from.wake.wait(lock);
         else
-            seat.wake.wait(lock);
+            from.wake.wait_until(lock, begin_ + std::chrono::nanoseconds(next_timer(seat, INT64_MAX)));
     }
-}
-
-void LocalRun::step_role(Seat& seat, const Event& event) {
-    seat.now = std::max(seat.now, clock());
-    seat.actions.clear();
-    {
-        std::lock_guard lock(seat.role_mutex);
-        step(seat.role, seat.now, event, seat.actions);
-    }
-    if (input_.recorder != nullptr) input_.recorder->step(seat.now, seat.id, event, seat.actions);
-    if (input_.observer) input_.observer(seat.now, seat.id, event, seat.actions);
-    ++steps_;
 }
 
 void LocalRun::reactor(Seat& seat) {
@@ -185,10 +123,7 @@ void LocalRun::reactor(Seat& seat) {
         while (!seat.finished) {
             const auto event = next_event(seat);
             if (!event) return;
-            if (const auto* start = std::get_if<Start>(&*event)) seat.weights = start->weights;
-            if (const auto* applied = std::get_if<Applied>(&*event)) seat.weights = applied->weights;
-            step_role(seat, *event);
-            execute(seat);
+            deal_with(seat, *event);
         }
         ++finished_;
     } catch (...) {
@@ -196,29 +131,9 @@ void LocalRun::reactor(Seat& seat) {
     }
 }
 
-// What lies in a mailbox has been taken, as its sender knows; then the roles close their books, so that no gradient is
-// lost with the run. What they still ask for is not carried out.
-void LocalRun::abandon() {
-    for (auto& seat : seats_) {
-        if (seat->finished) continue;
-        seat->mailbox.push_back(Abandoned{report_.status});
-        for (const Event& event : seat->mailbox) {
-            step_role(*seat, event);
-            const auto& list = seat->actions.list;
-            if (!list.empty() && std::holds_alternative<Finish>(list.back())) break;
-        }
-    }
-}
-
-void LocalRun::execute(Seat& seat) {
-    auto& list = seat.actions.list;
-    if (seat.id == 0 && !list.empty() && std::holds_alternative<Finish>(list.back()))
-        report_.weights_hash = learn::weights_hash(office_.data(seat.weights));
-    for (const auto& action : list) std::visit([&](const auto& alternative) { act(seat, alternative); }, action);
-}
-
-void LocalRun::span(RoleId role, const char* kind, Time begin, Time end, RoleId peer) {
-    if (timeline_) input_.recorder->span({role, kind, begin, end, peer, 0});
+void LocalRun::abandon_all() {
+    for (auto& seat : seats_)
+        if (!seat->finished) abandon(*seat, mailbox(seat->id).events, report_.status);
 }
 
 trace::DriverReport run_local(const RunInput& input) {

@@ -2,12 +2,21 @@
 
 namespace rubato::exec {
 
-// The channel of weights has two slots: a worker computes on one model while the next one lands.
+std::int32_t PostOffice::open_inbox() {
+    std::lock_guard lock(mutex_);
+    channels_.emplace_back().elsewhere = true;
+    return static_cast<std::int32_t>(channels_.size() - 1);
+}
+
+BufferId PostOffice::allocate_in(std::int32_t channel) {
+    return locked([&](auto& pool) { return pool.allocate(channel); });
+}
+
 std::int32_t PostOffice::channel_index(const Channel3& key) {
     const auto [it, fresh] = index_.emplace(key, static_cast<std::int32_t>(channels_.size()));
     if (fresh) {
         channels_.emplace_back();
-        channels_.back().slots = key.channel == Channel::weights ? 2 : 1;
+        channels_.back().slots = inbox_slots(key.channel);
     }
     return it->second;
 }
@@ -45,6 +54,7 @@ void PostOffice::release(BufferId buffer, Time now) {
     std::lock_guard lock(mutex_);
     const auto channel = buffers_.release(buffer);
     if (channel < 0) return;
+    if (channels_[static_cast<std::size_t>(channel)].elsewhere) return freed_(channel);
     ++channels_[static_cast<std::size_t>(channel)].slots;
     pump(channel, now);
 }

@@ -13,12 +13,23 @@
 
 namespace rubato::exec {
 
+/// Inbox slots of a channel. That of weights has two: a worker computes on one model while the next one lands.
+constexpr std::int32_t inbox_slots(Channel channel) {
+    return channel == Channel::weights ? 2 : 1;
+}
+
 /// Thread-safe. `deliver(role, event)` puts an event into a role's mailbox; it is called with the office locked and
 /// must not call back.
 class PostOffice {
 public:
     PostOffice(std::int64_t elements, std::function<void(RoleId, const Event&)> deliver)
         : buffers_(elements), deliver_(std::move(deliver)) {}
+
+    /// A channel whose sender is elsewhere: allocate_in() takes a slot of it, and `freed(channel)` is told when a slot
+    /// is free again; it is called with the office locked and must not call back.
+    std::int32_t open_inbox();
+    BufferId allocate_in(std::int32_t channel);
+    void when_freed(std::function<void(std::int32_t)> freed) { freed_ = std::move(freed); }
 
     void send(RoleId from, const Send& send, Time now);
     void release(BufferId buffer, Time now);
@@ -53,6 +64,7 @@ private:
     };
     struct State {
         std::int32_t slots = 1;
+        bool elsewhere = false;
         std::deque<Waiting> queue;
     };
     void pump(std::int32_t channel, Time now);
@@ -61,6 +73,7 @@ private:
     std::mutex mutex_;
     learn::BufferPool buffers_;
     std::function<void(RoleId, const Event&)> deliver_;
+    std::function<void(std::int32_t)> freed_;
     std::map<Channel3, std::int32_t> index_;
     std::deque<State> channels_;
     std::int64_t messages_ = 0, control_messages_ = 0;

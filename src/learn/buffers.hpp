@@ -28,8 +28,8 @@ public:
         bool operator==(const Contents&) const = default;
     };
 
-    /// A new handle with one reference on contents of its own (unspecified).
-    BufferId allocate() { return new_handle(-1, -1); }
+    /// A new handle with one reference on contents of its own (unspecified), occupying a slot of `channel` (-1: none).
+    BufferId allocate(std::int32_t channel = -1) { return new_handle(-1, channel); }
     /// A new handle with one reference on the contents of `buffer`, occupying a slot of `channel` (-1: none).
     BufferId share(BufferId buffer, std::int32_t channel) {
         auto& it = handle(buffer);

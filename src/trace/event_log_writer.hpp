@@ -15,6 +15,8 @@ public:
     EventLogWriter(const std::string& path, const LogHeader& header);
 
     void step(Time now, RoleId role, const Event& event, const Actions& actions);
+    /// A line of another log, as it is.
+    void line(std::string_view kind, std::string_view body) { write(kind, body); }
     void flush() { file_.flush(); }
     /// Writes the last line and closes; without it the log reads as that of a killed run.
     void finish();

@@ -1,5 +1,6 @@
 #include "trace/output.hpp"
 
+#include "trace/rank_parts.hpp"
 #include "trace/tables.hpp"
 
 #include <algorithm>
@@ -22,7 +23,13 @@ void write_row(LineFile& file, const Row& row) {
 }  // namespace
 
 Output::Output(const Scenario& scenario, const RecorderOptions& options)
-    : directory_(options.directory), every_(std::max(1, scenario.trace.every)) {
+    : directory_(options.directory), rank_(options.rank), every_(std::max(1, scenario.trace.every)) {
+    header_.samples = options.samples;
+    header_.parameters = options.parameters;
+    header_.lambda = scenario.lambda();
+    header_.scenario = scenario.name;
+    begin_parts(scenario.trace);
+    if (rank_ > 0) return;
     make_directory(directory_);
     remove_leftovers(scenario.trace);
     write_file_by_rename(path("scenario.json"), options.scenario_json);
@@ -30,14 +37,17 @@ Output::Output(const Scenario& scenario, const RecorderOptions& options)
     if (scenario.trace.gradients) gradients_.emplace(path("gradients.csv"), gradients_header);
     if (scenario.trace.updates) updates_.emplace(path("updates.csv"), updates_header);
     evals_.emplace(path("evals.csv"), evals_header);
+    if (rank_ == 0) return;
     if (scenario.trace.timeline) timeline_.emplace(path("timeline.csv"), timeline_header);
-    if (!scenario.trace.events) return;
-    LogHeader header;
-    header.samples = options.samples;
-    header.parameters = options.parameters;
-    header.lambda = scenario.lambda();
-    header.scenario = scenario.name;
-    log_.emplace(path("events.log"), header);
+    if (scenario.trace.events) log_.emplace(path("events.log"), header_);
+}
+
+void Output::begin_parts(const TraceSpec& trace) {
+    if (rank_ <= 0) remove_parts(directory_);
+    if (rank_ < 0 || (!trace.timeline && !trace.events)) return;
+    make_directory(directory_ + "/ranks");
+    if (trace.timeline) timeline_.emplace(part_path(directory_, "timeline.csv", rank_), timeline_header);
+    if (trace.events) log_.emplace(part_path(directory_, "events.log", rank_), header_);
 }
 
 void Output::remove_leftovers(const TraceSpec& trace) const {
@@ -53,16 +63,21 @@ void Output::remove_leftovers(const TraceSpec& trace) const {
 
 bool Output::takes(const Actions& actions) const {
     return (gradients_ && !actions.gradients.empty()) || (updates_ && !actions.updates.empty()) ||
-           !actions.evals.empty() || log_;
+           (evals_ && !actions.evals.empty()) || log_;
 }
 
-void Output::write(Time now, RoleId role, const Event& event, const Actions& actions) {
+void Output::write_rows(const Actions& actions) {
     if (gradients_)
         for (const GradientRow& row : actions.gradients)
             if (row.outcome != Outcome::applied || row.seq % every_ == 0) write_row(*gradients_, row);
     if (updates_)
         for (const UpdateRow& row : actions.updates) write_row(*updates_, row);
-    for (const EvalRow& row : actions.evals) write_row(*evals_, row);
+    if (evals_)
+        for (const EvalRow& row : actions.evals) write_row(*evals_, row);
+}
+
+void Output::write(Time now, RoleId role, const Event& event, const Actions& actions) {
+    write_rows(actions);
     if (log_) log_->step(now, role, event, actions);
 }
 
@@ -76,10 +91,16 @@ void Output::flush() {
     if (log_) log_->flush();
 }
 
-void Output::finish(Figures& figures, const DriverReport& report, const std::vector<Place>& places) {
+void Output::close() {
     for (auto* file : {&gradients_, &updates_, &evals_, &timeline_})
         if (*file) (*file)->close();
     if (log_) log_->finish();
+}
+
+void Output::finish(Figures& figures, const DriverReport& report, const std::vector<Place>& places) {
+    close();
+    if (rank_ == 0 && timeline_) merge_timelines(directory_, report.ranks);
+    if (rank_ == 0 && log_) merge_event_logs(directory_, report.ranks, header_, report.whole);
 
     LineFile workers(path("workers.csv"), workers_header);
     for (std::size_t i = 0; i < figures.workers().size(); ++i) {

@@ -14,26 +14,35 @@ namespace rubato::trace {
 /// Every member but the destructor throws OutputError (one line). Not safe for threads.
 class Output {
 public:
+    /// Of a run of several processes, rank 0 writes all tables and the summary; timeline.csv and events.log are made of
+    /// parts that every rank writes (trace/rank_parts.hpp), and these are all that other ranks write.
+    ///
     /// Creates the directory, removes what an earlier run left there and begins the files that the scenario asks for.
     Output(const Scenario& scenario, const RecorderOptions& options);
 
     /// Whether any file has a row or line for what a step said.
     bool takes(const Actions& actions) const;
+    void write_rows(const Actions& rows);
     void write(Time now, RoleId role, const Event& event, const Actions& actions);
     void write(const Span& span);
     bool logs_events() const { return log_.has_value(); }
     void flush();
-    /// Closes the files above and writes workers.csv and servers.csv.
+    /// Closes what rows go to; the parts of a rank are whole then.
+    void close();
+    /// Closes the files above, makes one file of each of the ranks' parts, and writes workers.csv and servers.csv.
     void finish(Figures& figures, const DriverReport& report, const std::vector<Place>& places);
     /// The very last file.
     void write_summary(const std::string& text);
 
 private:
     /// A run with --force must not leave a mixture of two: what this one writes late or not at all goes first.
+    void begin_parts(const TraceSpec& trace);
     void remove_leftovers(const TraceSpec& trace) const;
     std::string path(const char* name) const { return directory_ + "/" + name; }
 
+    LogHeader header_;
     std::string directory_;
+    int rank_;
     std::int64_t every_;
     std::optional<LineFile> gradients_, updates_, evals_, timeline_;
     std::optional<EventLogWriter> log_;

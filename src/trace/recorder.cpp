@@ -112,6 +112,25 @@ void Recorder::span(const Span& span) {
     impl_->output->write(span);
 }
 
+void Recorder::rows(const Actions& rows) {
+    const std::lock_guard lock(impl_->mutex);
+    impl_->figures.add(rows);
+    impl_->rethrow();
+    if (impl_->output) impl_->output->write_rows(rows);
+}
+
+void Recorder::flush() {
+    const std::lock_guard lock(impl_->mutex);
+    if (impl_->output) impl_->output->flush();
+}
+
+void Recorder::close() {
+    impl_->flusher = {};
+    const std::lock_guard lock(impl_->mutex);
+    impl_->rethrow();
+    if (impl_->output) impl_->output->close();
+}
+
 bool Recorder::wants_timeline() const {
     return impl_->timeline;
 }

@@ -55,6 +55,10 @@ struct DriverReport {
     std::optional<std::uint64_t> weights_hash;  ///< of the final weights
     std::vector<ServerRow> servers;
     double wall_s = 0;
+    bool whole = true;                              ///< all of them told what they had recorded
+    int ranks = 1;                                  ///< processes of the run
+    bool oversubscribed = false;                    ///< more of them on a host than cores
+    std::optional<std::int64_t> clock_residual_ns;  ///< by how much clocks of ranks moved apart; none: one clock
 };
 
 /// How far a run is; for progress bars.
@@ -82,6 +86,7 @@ struct RecorderOptions {
     std::int64_t samples = 0;   ///< training samples of one epoch
     std::int64_t parameters = 0;
     bool one_thread = false;    ///< step(), span() and progress() are called from one thread only: figures need no lock
+    int rank = -1;              ///< of a run of several processes: see Output; -1: there is one
     std::vector<Place> places;  ///< by role
     std::map<std::string, std::string> libraries;  ///< names and versions beside those that this room uses
 };
@@ -109,6 +114,12 @@ public:
     /// With trace.timeline only; drivers may ask `wants_timeline` first.
     void span(const Span& span);
     bool wants_timeline() const;
+    /// Rows that a role of another process stated.
+    void rows(const Actions& rows);
+    /// Hands what is written to the kernel.
+    void flush();
+    /// Nothing comes any more; the last word on ranks but the first, which alone finishes.
+    void close();
     Progress progress() const;
     /// Writes workers.csv, servers.csv and, last and by rename, summary.json. Returns the text of summary.json.
     std::string finish(const DriverReport& report);

@@ -6,6 +6,8 @@
 
 #include <atomic>
 #include <functional>
+#include <string>
+#include <vector>
 
 namespace rubato::learn {
 class Task;
@@ -14,6 +16,15 @@ class Task;
 namespace rubato::trace {
 
 class Recorder;
+
+/// What a real run pretends to cost, so that an uneven cluster or a big model is rehearsed on a small even machine.
+struct EmulatedCosts {
+    /// Seconds of a gradient; called from several threads. Empty: those that it takes.
+    std::function<double(RoleId worker, std::int64_t worker_seq, std::int32_t samples)> compute_s;
+    std::vector<double> slow;                     ///< by worker: factors on that
+    double push_s = 0, pull_s = 0, update_s = 0;  ///< of the server, as in cluster.server
+    std::int64_t push_bytes = 0, pull_bytes = 0;  ///< of messages; 0: as they are
+};
 
 struct RunInput {
     const Scenario* scenario = nullptr;
@@ -24,6 +35,9 @@ struct RunInput {
     /// Sees every step after the recorder: tests look over the engine's shoulder here. Called from several threads by
     /// real backends.
     std::function<void(Time, RoleId, const Event&, const Actions&)> observer;
+    const EmulatedCosts* emulated = nullptr;         ///< real backends; null: all as it is
+    std::vector<std::string> hosts;                  ///< by rank, where there are ranks
+    std::function<void(const std::string&)> remark;  ///< a line for people, in mid-run; may be empty
     const std::atomic<bool>* interrupted = nullptr;  ///< becomes true on SIGINT or SIGTERM; may be null
     std::function<void()> tick;                      ///< called now and then from the driver's thread, for progress
 };

@@ -37,6 +37,10 @@ double seconds(Time ns) {
     return static_cast<double>(ns) / 1e9;
 }
 
+Json or_null_seconds(const std::optional<std::int64_t>& ns) {
+    return ns ? Json(seconds(*ns)) : Json(nullptr);
+}
+
 Json throughput(const Figures& figures, const SteadyFigures& steady) {
     const double time_s = seconds(figures.last_update_ns);
     return {{"samples_per_s", ratio(static_cast<double>(figures.samples), time_s)},
@@ -163,7 +167,10 @@ std::string summary_text(const Scenario& scenario, const RecorderOptions& option
     out["setting"] = setting(scenario);
     out["engine"] = {{"wall_s", number(report.wall_s)},
                      {"messages_per_s", ratio(static_cast<double>(report.messages), report.wall_s)},
-                     {"peak_rss_bytes", peak_rss_bytes()}};
+                     {"peak_rss_bytes", peak_rss_bytes()},
+                     {"ranks", report.ranks},
+                     {"oversubscribed", report.oversubscribed},
+                     {"clock_residual_s", or_null_seconds(report.clock_residual_ns)}};
     out["environment"] = environment(options);
     return one_line_a_key(out);
 }

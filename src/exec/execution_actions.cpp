@@ -1,31 +1,63 @@
-// How the local backend carries out each action.
-#include "exec/local_run.hpp"
+// How drivers in real time carry out each action.
+#include "exec/execution.hpp"
+
+#include <thread>
 
 namespace rubato::exec {
 
-void LocalRun::act(Seat& seat, const Send& action) {
-    if (action.payload.buffer != no_buffer) {
-        std::lock_guard lock(report_mutex_);
-        auto& bytes = seat.id == 0 ? server_.bytes_out : server_.bytes_in;
-        bytes += action.payload.count * static_cast<std::int64_t>(sizeof(float));
-        if (seat.id == 0) ++server_.replies;
-    }
-    office_.send(seat.id, action, seat.now);
+void Execution::pad(Time begin, double seconds) const {
+    std::this_thread::sleep_until(begin_ + std::chrono::nanoseconds(begin + static_cast<Time>(seconds * 1e9)));
 }
 
-void LocalRun::act(Seat& seat, const Compute& action) {
+void Execution::pad_gradient(Time begin, RoleId role, const Compute& action) const {
+    const auto& costs = *input_.emulated;
+    const double seconds = costs.compute_s ? costs.compute_s(role, action.worker_seq, action.batch.count)
+                                           : static_cast<double>(clock() - begin) * 1e-9;
+    pad(begin, seconds * costs.slow[static_cast<std::size_t>(role - 1)]);
+}
+
+void Execution::act(Seat& seat, const Send& action) {
+    const bool weights = action.channel == Channel::weights;
+    if (action.payload.buffer != no_buffer) {
+        std::lock_guard lock(report_mutex_);
+        const auto bytes = payload_bytes(action);
+        (seat.id == 0 ? server_.bytes_out : server_.bytes_in) += bytes;
+        report_.bytes += bytes;
+        if (seat.id == 0) ++server_.replies;
+    }
+    if (!weights || !input_.emulated || input_.emulated->pull_s <= 0) return transmit(seat, action);
+    office_.retain(action.payload.buffer);
+    give(*seat.apply_lane, [this, &seat, action] {
+        const Time begin = clock();
+        pad(begin, input_.emulated->pull_s);
+        const Time end = clock();
+        {
+            std::lock_guard lock(report_mutex_);
+            server_.pull_ns += end - begin;
+        }
+        later(seat, [this, &seat, action, end] {
+            transmit(seat, action);
+            office_.release(action.payload.buffer, end);
+        });
+    });
+}
+
+void Execution::act(Seat& seat, const Compute& action) {
     office_.retain(action.weights);
     const BufferId gradient = office_.allocate();
-    seat.compute = action.id;
-    give(*seat.compute_lane, [this, &seat, action, gradient] {
+    // Looked up here, so that the lane needs no lock.
+    const auto weights = office_.data(action.weights);
+    const auto into = office_.data(gradient);
+    give(*seat.compute_lane, [this, &seat, action, gradient, weights, into] {
         const Time begin = clock();
         if (seat.cancel == action.id) {
             office_.release(gradient, begin);
             office_.release(action.weights, begin);
             return mail(seat.id, Cancelled{action.id, begin});
         }
-        const double loss = input_.task->gradient(office_.data(action.weights), seat.id - 1, action.worker_seq,
-                                                  action.batch, office_.data(gradient), *seat.workspace);
+        const double loss =
+            input_.task->gradient(weights, seat.id - 1, action.worker_seq, action.batch, into, *seat.workspace);
+        if (input_.emulated) pad_gradient(begin, seat.id, action);
         const Time end = clock();
         office_.release(action.weights, end);
         span(seat.id, "compute", begin, end);
@@ -34,11 +66,11 @@ void LocalRun::act(Seat& seat, const Compute& action) {
 }
 
 // A kernel that runs is not interrupted: it then ends in GradientReady.
-void LocalRun::act(Seat& seat, const Cancel& action) {
+void Execution::act(Seat& seat, const Cancel& action) {
     seat.cancel = action.target;
 }
 
-void LocalRun::act(Seat& seat, const Fold& action) {
+void Execution::act(Seat& seat, const Fold& action) {
     const bool first = action.accumulator == no_buffer;
     const BufferId accumulator = first ? office_.allocate() : action.accumulator;
     const learn::FoldJob job{office_.data(accumulator), office_.data(action.gradient),
@@ -46,6 +78,7 @@ void LocalRun::act(Seat& seat, const Fold& action) {
     give(*seat.apply_lane, [this, &seat, job, accumulator, id = action.id] {
         const Time begin = clock();
         learn::run(job);
+        if (input_.emulated) pad(begin, input_.emulated->push_s);
         const Time end = clock();
         {
             std::lock_guard lock(report_mutex_);
@@ -57,7 +90,7 @@ void LocalRun::act(Seat& seat, const Fold& action) {
     });
 }
 
-void LocalRun::act(Seat& seat, const Update& action) {
+void Execution::act(Seat& seat, const Update& action) {
     std::int64_t pushes = 0;
     for (const auto& part : seat.actions.parts) pushes += part.pushes;
     const BufferId to = office_.writable(action.weights);
@@ -65,6 +98,9 @@ void LocalRun::act(Seat& seat, const Update& action) {
     give(*seat.apply_lane, [this, &seat, job = std::move(job), to, action, pushes] {
         const Time begin = clock();
         learn::run(job, optimizer_);
+        if (input_.emulated)
+            pad(begin,
+                static_cast<double>(pushes) * input_.emulated->push_s + action.step_count * input_.emulated->update_s);
         const Time end = clock();
         if (to != action.weights) office_.release(action.weights, end);
         {
@@ -78,50 +114,47 @@ void LocalRun::act(Seat& seat, const Update& action) {
     });
 }
 
-// An evaluation takes cores from the workers, so it waits until they are done. Where a target depends on it, it holds
-// the server up instead: the run then ends at the evaluation that reaches the target, and no backlog builds up.
-void LocalRun::act(Seat& seat, const Evaluate& action) {
+// An evaluation takes cores from the workers, so by default it waits until they are done.
+void Execution::act(Seat& seat, const Evaluate& action) {
     office_.retain(action.weights);
-    if (!defer_)
-        return give(*seat.apply_lane, [this, role = seat.id, action] {
-            const Time spent = evaluate_now(role, action);
-            std::lock_guard lock(report_mutex_);
-            server_.evaluate_ns += spent;
-        });
+    if (scenario_.evaluate.mode != EvaluateSpec::Mode::deferred)
+        return give(*evaluate_lane_, [this, role = seat.id, action] { evaluate_now(role, action); });
     {
         std::lock_guard lock(deferred_mutex_);
         deferred_.emplace_back(seat.id, action);
-        if (finished_ < static_cast<int>(seats_.size()) - 1) return;
     }
-    run_deferred();
+    if (others_finished()) run_deferred();
 }
 
-void LocalRun::run_deferred() {
+void Execution::run_deferred() {
     std::lock_guard lock(deferred_mutex_);
     for (const auto& [role, action] : deferred_)
         give(*evaluate_lane_, [this, r = role, a = action] { evaluate_now(r, a); });
     deferred_.clear();
 }
 
-Time LocalRun::evaluate_now(RoleId role, const Evaluate& action) {
+void Execution::evaluate_now(RoleId role, const Evaluate& action) {
     const Time begin = clock();
     const auto metrics = input_.task->evaluate(office_.data(action.weights), *evaluators_);
     const Time end = clock();
     office_.release(action.weights, end);
+    {
+        std::lock_guard lock(report_mutex_);
+        server_.evaluate_ns += end - begin;
+    }
+    span(role, "evaluate", begin, end);
     mail(role, Evaluated{action.id, metrics});
-    return end - begin;
 }
 
-void LocalRun::act(Seat& seat, const Release& action) {
+void Execution::act(Seat& seat, const Release& action) {
     office_.release(action.buffer, seat.now);
 }
 
-void LocalRun::act(Seat& seat, const SetTimer& action) {
-    std::lock_guard lock(seat.mailbox_mutex);
+void Execution::act(Seat& seat, const SetTimer& action) {
     seat.timers.emplace_back(action.at_ns, action.id);
 }
 
-void LocalRun::act(Seat& seat, const Finish& action) {
+void Execution::act(Seat& seat, const Finish& action) {
     seat.finished = true;
     if (seat.id != 0) return;
     std::lock_guard lock(report_mutex_);

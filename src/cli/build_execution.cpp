@@ -1,0 +1,35 @@
+// The section `execution` of a checked tree.
+#include "cli/build_scenario.hpp"
+#include "cli/node_value.hpp"
+
+namespace rubato::cli {
+namespace {
+
+EmulateSpec build_emulate(const Node& node, int lambda) {
+    EmulateSpec spec;
+    if (const Node* compute = node.find("compute")) spec.compute = compute->boolean;
+    if (const Node* messages = node.find("messages")) spec.messages = messages->boolean;
+    const Node* slow = node.find("slow");
+    if (slow == nullptr) return spec;
+    for (const auto& [worker, where, factor] : slow->members) {
+        if (worker == "comment") continue;
+        const int number = std::stoi(worker);
+        if (number >= lambda)
+            throw InputError(where, "execution.emulate.slow." + worker,
+                             "there is no such worker: they are 0 to " + std::to_string(lambda - 1));
+        spec.slow[number] = factor.number;
+    }
+    return spec;
+}
+
+}  // namespace
+
+void build_execution(const Node& execution, Scenario& scenario) {
+    scenario.threads_per_worker = to_int(execution.at("threads_per_worker"));
+    scenario.stall_timeout_s = quantity(execution.at("stall_timeout_s"), Quantity::duration);
+    scenario.pool_threads = to_int(execution.at("pool_threads"));
+    scenario.workers_per_rank = to_int(execution.at("workers_per_rank"));
+    if (const Node* emulate = execution.find("emulate")) scenario.emulate = build_emulate(*emulate, scenario.lambda());
+}
+
+}  // namespace rubato::cli

@@ -1,0 +1,46 @@
+#include "cli/emulate.hpp"
+
+#include "sim/cost.hpp"
+#include "sim/driver.hpp"
+
+namespace rubato::cli {
+namespace {
+
+/// A simulation that is never run: it places the workers and knows what a gradient costs where.
+struct Machine {
+    Scenario scenario;
+    sim::Simulation simulation;
+    explicit Machine(const Scenario& given) : scenario(with_flow(given)), simulation(scenario) {}
+
+    /// SimGrid's library and that of MPI do not go together in one process.
+    static Scenario with_flow(Scenario scenario) {
+        scenario.cluster.network.model = "flow";
+        return scenario;
+    }
+};
+
+}  // namespace
+
+std::unique_ptr<trace::EmulatedCosts> emulated_costs(const Scenario& scenario) {
+    const EmulateSpec& emulate = scenario.emulate;
+    if (!emulate.any()) return nullptr;
+    auto costs = std::make_unique<trace::EmulatedCosts>();
+    costs->slow.assign(static_cast<std::size_t>(scenario.lambda()), 1);
+    for (const auto& [worker, factor] : emulate.slow) costs->slow[static_cast<std::size_t>(worker)] = factor;
+    if (emulate.messages) {
+        costs->push_bytes = scenario.cost.push_bytes;
+        costs->pull_bytes = scenario.cost.pull_bytes;
+    }
+    if (!emulate.compute) return costs;
+    const auto machine = std::make_shared<const Machine>(scenario);
+    costs->compute_s = [machine](RoleId role, std::int64_t worker_seq, std::int32_t samples) {
+        return machine->simulation.placement().seconds(role, samples) *
+               sim::noise_factor(machine->scenario, role, worker_seq);
+    };
+    costs->push_s = scenario.cluster.server.push_s;
+    costs->pull_s = scenario.cluster.server.pull_s;
+    costs->update_s = scenario.cluster.server.update_s;
+    return costs;
+}
+
+}  // namespace rubato::cli

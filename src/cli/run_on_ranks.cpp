@@ -1,0 +1,241 @@
+// rubato run --backend mpi: every rank reads the scenario, all agree, and rank 0 speaks and writes.
+#include "cli/backends.hpp"
+#include "cli/emulate.hpp"
+#include "cli/error.hpp"
+#include "cli/exit_status.hpp"
+#include "cli/log.hpp"
+#include "cli/progress_bar.hpp"
+#include "cli/run_directory.hpp"
+#include "cli/run_steps.hpp"
+#include "cli/signals.hpp"
+#include "cli/sweep/ranks.hpp"
+#include "exec/mpi/ranks.hpp"
+#include "trace/environment.hpp"
+
+#include <unistd.h>
+
+#include <cstdlib>
+#include <set>
+#include <thread>
+
+namespace rubato::cli {
+namespace {
+
+std::string host_name() {
+    char name[256] = {};
+    return ::gethostname(name, sizeof name - 1) == 0 ? name : "unknown";
+}
+
+/// What Slurm would have given, where the library found nothing.
+std::string launcher_hint(int size) {
+    const auto number = [](const char* variable) {
+        const char* text = std::getenv(variable);
+        return text ? std::atoi(text) : 0;
+    };
+    for (const char* variable : {"SLURM_STEP_NUM_TASKS", "SLURM_NTASKS", "PMI_SIZE"}) {
+        const int said = number(variable);
+        if (said > 0 && said != size)
+            return std::string("; ") + variable + " says " + std::to_string(said) +
+                   ", but the MPI library was not told: under Slurm start it with srun --mpi=pmix, or with mpirun";
+    }
+    return "";
+}
+
+/// Before the library is loaded: as the launcher tells by the environment.
+void require_ranks(const Scenario& scenario, int size) {
+    const int needed = ranks_needed(scenario);
+    if (size == needed) return;
+    throw InputError(
+        "backend mpi: the scenario needs " + std::to_string(needed) + " ranks (a server, and " +
+        std::to_string(scenario.lambda()) + " workers" +
+        (scenario.workers_per_rank > 1 ? ", " + std::to_string(scenario.workers_per_rank) + " of them a rank" : "") +
+        "), but the launcher gives " + std::to_string(size) + ": expected mpirun -n " + std::to_string(needed) +
+        " rubato run ..." + launcher_hint(size));
+}
+
+/// The launcher's word on how many there are: Open MPI's own, since it is its library that is loaded.
+int launched_ranks() {
+    const char* text = std::getenv("OMPI_COMM_WORLD_SIZE");
+    if (text && std::atoi(text) > 0) return std::atoi(text);
+    // srun --mpi=pmix sets no variable of Open MPI; the library knows better, once it is loaded.
+    return std::getenv("PMIX_RANK") ? 0 : 1;
+}
+
+/// One rank in the run of all.
+class Team {
+public:
+    explicit Team(exec::Fabric& fabric) : fabric_(fabric) {}
+    bool first() const { return fabric_.rank() == 0; }
+
+    /// Runs `step` on every rank and goes on only if it went well on all, with the same result (a text) on all.
+    /// Throws this rank's problem, or on rank 0 that of the first rank that has one; the others end silently.
+    std::vector<std::string> agree(const std::function<std::string()>& step, bool same) {
+        std::exception_ptr problem;
+        std::string mine;
+        try {
+            mine = "+" + step();
+        } catch (const std::exception& error) {
+            problem = std::current_exception();
+            mine = std::string("-") + error.what();
+        }
+        const auto all = fabric_.gather(mine);
+        std::string verdict;
+        for (std::size_t i = 0; i < all.size() && verdict.empty(); ++i) {
+            if (all[i].front() == '-') verdict = "rank " + std::to_string(i) + ": " + all[i].substr(1);
+            if (same && all[i] != all.front())
+                verdict = "rank " + std::to_string(i) +
+                          " reads another scenario, or is another rubato, than rank 0: all ranks need the same files";
+        }
+        char go = verdict.empty() ? 1 : 0;
+        fabric_.broadcast(&go, sizeof go);
+        if (problem) std::rethrow_exception(problem);
+        if (!go) throw InputError(verdict);
+        return all;
+    }
+    /// Rank 0's number, everywhere.
+    int from_first(int number) {
+        fabric_.broadcast(&number, sizeof number);
+        return number;
+    }
+
+private:
+    exec::Fabric& fabric_;
+};
+
+/// What all ranks must have in common.
+std::string identity(const Loaded& loaded) {
+    return to_json(loaded.tree, false) + trace::program_version() + trace::program_revision() +
+           std::to_string(sizeof(exec::Note));
+}
+
+struct Outcome {
+    int status = exit_internal;
+    bool abandoned = true;  ///< until it went well
+};
+
+void run_rank(const RunOptions& options, exec::Fabric& fabric, Outcome& outcome) {
+    Team team(fabric);
+    const std::atomic<bool>& interrupted = watch_signals();
+    Loaded loaded;
+    team.agree(
+        [&] {
+            loaded = load_for_run(options);
+            require_ranks(loaded.scenario, fabric.size());
+            return identity(loaded);
+        },
+        true);
+    const Scenario& scenario = loaded.scenario;
+    const std::string directory = directory_of(options, loaded);
+    std::optional<DirectoryLock> lock;
+    std::optional<int> earlier;
+    team.agree(
+        [&] {
+            if (!team.first()) return "";
+            lock.emplace(directory);
+            earlier = report_earlier(options, loaded, directory);
+            return "";
+        },
+        false);
+    constexpr int none = -1;
+    if (const int status = team.from_first(earlier.value_or(none)); status != none) {
+        outcome = {status, false};
+        return;
+    }
+
+    std::unique_ptr<learn::Task> task;
+    std::unique_ptr<trace::EmulatedCosts> emulated;
+    auto output = recorder_options(options, loaded, directory);
+    output.rank = fabric.rank();
+    std::optional<trace::Recorder> recorder;
+    auto hosts = team.agree(
+        [&] {
+            task = learn::make_task(scenario);
+            emulated = emulated_costs(scenario);
+            return host_name();
+        },
+        false);
+    for (auto& host : hosts) host.erase(0, 1);
+    if (team.first()) {
+        output.places = exec::rank_places(scenario, hosts);
+        output.libraries["mpi"] = fabric.library();
+    }
+    // Rank 0 first, since it clears the folder.
+    team.agree([&] { return team.first() ? (recorder.emplace(scenario, output), "") : ""; }, false);
+    const bool parts = scenario.trace.timeline || scenario.trace.events;
+    team.agree(
+        [&] {
+            if (team.first()) return "";
+            if (parts && ::access((directory + "/scenario.json").c_str(), F_OK) != 0)
+                throw InputError(directory + ": rank " + std::to_string(fabric.rank()) + " on " + host_name() +
+                                 " does not see the run directory of rank 0, where it writes its part of the timeline "
+                                 "and the event log: choose one on a file system that all ranks share");
+            if (!parts) output.directory.clear();
+            recorder.emplace(scenario, output);
+            return "";
+        },
+        false);
+
+    auto input = run_input(loaded, task.get(), *recorder, interrupted);
+    input.emulated = emulated.get();
+    input.hosts = hosts;
+    outcome.status = exit_ended_otherwise;
+    exec::RankResult result;
+    const auto report = guarded_run(options, directory, [&] {
+        std::optional<ProgressBar> bar;
+        if (team.first()) bar.emplace(*recorder, options.quiet);
+        if (bar) input.tick = [&bar] { bar->tick(); };
+        result = exec::run_ranks(input, fabric);
+        return result.report;
+    });
+    if (team.first()) {
+        if (report.oversubscribed) warn("more ranks on this host than cores: times are those of ranks that take turns");
+        outcome.status = conclude(options, directory, *recorder, report);
+    } else {
+        outcome.status = report.status == Status::finished ? exit_finished : exit_ended_otherwise;
+    }
+    outcome.abandoned = result.abandoned || report.status == Status::disk_full;
+}
+
+}  // namespace
+
+int ranks_needed(const Scenario& scenario) {
+    return exec::rank_map(scenario).ranks();
+}
+
+int run_on_ranks(const RunOptions& options) {
+    // One speaks, from the first word on.
+    const bool speaks = find_rank().number == 0;
+    if (!speaks) {
+        leave_wrong_input_to_others();
+        be_quiet();
+    }
+    // Without a launcher the library would start, alone, and only then find out.
+    if (const int launched = launched_ranks(); launched > 0)
+        require_ranks(load_scenario(options.scenario, options.sets).scenario, launched);
+    std::unique_ptr<exec::Fabric> fabric;
+    try {
+        fabric = exec::open_mpi();
+    } catch (const exec::FabricError& problem) {
+        throw InputError(std::string("backend mpi: ") + problem.what());
+    }
+    RunOptions mine = options;
+    if (fabric->rank() > 0) {
+        mine.quiet = true;
+        mine.json = false;
+        leave_wrong_input_to_others();
+        be_quiet();
+    }
+    Outcome outcome;
+    const int status = guarded([&] {
+        run_rank(mine, *fabric, outcome);
+        return outcome.status;
+    });
+    if (!outcome.abandoned) return status;
+    if (fabric->rank() == 0) fabric->abort(status);
+    // Rank 0 ends the program once it has written what there is.
+    std::this_thread::sleep_for(std::chrono::seconds(60));
+    fabric->abort(status);
+    return status;
+}
+
+}  // namespace rubato::cli

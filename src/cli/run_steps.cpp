@@ -1,0 +1,128 @@
+#include "cli/run_steps.hpp"
+
+#include "cli/backends.hpp"
+#include "cli/exit_status.hpp"
+#include "cli/expression.hpp"
+#include "cli/log.hpp"
+#include "cli/run_directory.hpp"
+#include "trace/summary.hpp"
+
+#include <cstdio>
+
+namespace rubato::cli {
+namespace {
+
+void print_summary(const std::string& summary_json, const std::string& directory, const RunOptions& options) {
+    const bool table = !options.json && !options.quiet;
+    if (options.json) std::fputs(summary_json.c_str(), stdout);
+    if (table) std::fputs(trace::summary_table(summary_json, directory).c_str(), stdout);
+}
+
+int exit_of(const std::string& status) {
+    return status == "finished" ? exit_finished : exit_ended_otherwise;
+}
+
+/// Real execution computes gradients; what only a simulated machine is charged with plays no part in it.
+void check_for_backend(const Loaded& loaded, const std::string& backend) {
+    const EmulateSpec& emulate = loaded.scenario.emulate;
+    if (backend == "sim") {
+        if (emulate.any())
+            note("execution.emulate is for real runs; the simulation takes cost and cluster as they are");
+        return;
+    }
+    if (!loaded.scenario.model.gradients) {
+        throw InputError(loaded.tree.where, "model",
+                         "backend " + backend +
+                             " computes real gradients, but the scenario is "
+                             "timing only: name a model with \"gradients\": \"real\"");
+    }
+    if (loaded.tree.find("cost") && !emulate.compute && !emulate.messages)
+        note("cost and cluster are what a simulation charges; backend " + backend +
+             " ignores them without execution.emulate");
+}
+
+/// Self-contained, so that the same run leaves the same text wherever it was started: it repeats the run from inside
+/// its directory.
+std::string repeat_command(const Loaded& loaded, const std::string& backend) {
+    std::string launcher;
+    if (backend == "mpi") launcher = "mpirun -n " + std::to_string(ranks_needed(loaded.scenario)) + " ";
+    return launcher + "rubato run scenario.json --backend " + backend + " --out again";
+}
+
+}  // namespace
+
+Loaded load_for_run(const RunOptions& options) {
+    std::vector<std::string> sets = options.sets;
+    if (options.timeline) sets.emplace_back("trace.timeline=true");
+    if (options.events) sets.emplace_back("trace.events=true");
+    Loaded loaded = load_scenario(options.scenario, sets);
+    for (const auto& text : loaded.notes) note(text);
+    check_for_backend(loaded, options.backend);
+    require_files(loaded);
+    return loaded;
+}
+
+std::string directory_of(const RunOptions& options, const Loaded& loaded) {
+    return options.directory.empty() ? default_directory(loaded, options.backend) : options.directory;
+}
+
+std::optional<int> report_earlier(const RunOptions& options, const Loaded& loaded, const std::string& directory) {
+    const auto earlier = look_into(directory, loaded, options.backend, options.force);
+    if (!earlier) return std::nullopt;
+    note(directory + " holds this run already (" + earlier->status + "); --force repeats it");
+    print_summary(earlier->summary_json, directory, options);
+    return exit_of(earlier->status);
+}
+
+trace::RecorderOptions recorder_options(const RunOptions& options, const Loaded& loaded, const std::string& directory) {
+    trace::RecorderOptions output;
+    output.directory = directory;
+    output.scenario_json = loaded.resolved_json;
+    output.command = repeat_command(loaded, options.backend);
+    output.samples = loaded.samples;
+    output.parameters = loaded.parameters;
+    return output;
+}
+
+trace::RunInput run_input(const Loaded& loaded, const learn::Task* task, trace::Recorder& recorder,
+                          const std::atomic<bool>& interrupted) {
+    trace::RunInput input;
+    input.scenario = &loaded.scenario;
+    input.task = task;
+    input.samples = loaded.samples;
+    input.parameters = loaded.parameters;
+    input.recorder = &recorder;
+    input.interrupted = &interrupted;
+    input.remark = [](const std::string& text) { warn(text); };
+    return input;
+}
+
+trace::DriverReport guarded_run(const RunOptions& options, const std::string& directory,
+                                const std::function<trace::DriverReport()>& run) {
+    try {
+        return run();
+    } catch (const ExpressionError& problem) {
+        throw InputError(options.scenario + ": optimizer.staleness_rule: " + problem.what() + " (" + directory +
+                         " holds what was written until then, without a summary)");
+    } catch (const trace::OutputError& problem) {
+        // The summary is small: where there is room for it after all, it says how the run ended.
+        if (!problem.full) throw;
+        trace::DriverReport report;
+        report.backend = options.backend;
+        report.virtual_clock = options.backend == "sim";
+        report.status = Status::disk_full;
+        report.detail = problem.what();
+        return report;
+    }
+}
+
+int conclude(const RunOptions& options, const std::string& directory, trace::Recorder& recorder,
+             const trace::DriverReport& report) {
+    const std::string summary = recorder.finish(report);
+    print_summary(summary, directory, options);
+    const std::string status = status_of(summary);
+    if (status != "finished") error("the run ended as " + status + (report.detail.empty() ? "" : ": " + report.detail));
+    return exit_of(status);
+}
+
+}  // namespace rubato::cli

@@ -1,0 +1,79 @@
+// The server's evaluations.
+#include "core/server.hpp"
+
+#include <cmath>
+#include <utility>
+
+namespace rubato {
+
+void Server::evaluation_due(Time now, Actions& actions) {
+    if (!config_.pause_to_evaluate) return evaluate(now, actions);
+    if (pause_ == Pause::none) pause_ = Pause::draining;
+    try_evaluate(now, actions);
+}
+
+// Gradients that wait in a round for others are not in flight: they wait on.
+void Server::try_evaluate(Time now, Actions& actions) {
+    if (busy_ || inbox_head_ < inbox_.size()) return;
+    for (const auto& it : peers_)
+        if (it.busy) return;
+    pause_ = Pause::evaluating;
+    evaluate(now, actions);
+}
+
+void Server::end_pause(Time now, Actions& actions) {
+    pause_ = Pause::none;
+    if (version_ == 0 && accepted_ == 0) return begin_workers(now, actions);
+    if (round_held_ns_ >= 0) release_round(now, actions);
+    for (const Work& work : std::exchange(held_, {}))
+        answer(now, work.from, work.arrived_ns, std::get<Inquiry>(work.message).have, true, actions);
+}
+
+void Server::evaluate(Time now, Actions& actions) {
+    EvalRow row;
+    row.time_ns = now;
+    row.version = version_;
+    row.epoch = epoch();
+    row.samples = accepted_samples_;
+    if (loss_count_ > 0) row.train_loss = loss_sum_ / static_cast<double>(loss_count_);
+    loss_sum_ = 0;
+    loss_count_ = 0;
+    evaluated_ = version_;
+    const auto id = next_id();
+    evaluations_.emplace_back(id, row);
+    actions.add<Evaluate>(id, weights_, version_);
+}
+
+void Server::on(Time now, const Evaluated& event, Actions& actions) {
+    for (auto it = evaluations_.begin(); it != evaluations_.end(); ++it) {
+        if (it->first != event.id) continue;
+        EvalRow row = it->second;
+        evaluations_.erase(it);
+        row.metrics = event.metrics;
+        actions.evals.push_back(row);
+        const auto& loss = row.metrics.test_loss ? row.metrics.test_loss : row.metrics.valid_loss;
+        if (loss && !std::isfinite(*loss)) diverge(-1, -1, row.version);
+        if (!stopping_ && diverged_ && config_.stop_on_divergence) begin_stop(now, Status::diverged, actions);
+        if (!stopping_ && target_reached(row)) begin_stop(now, Status::finished, actions);
+        break;
+    }
+    if (pause_ == Pause::evaluating) end_pause(now, actions);
+    if (stopping_) try_finish(now, actions);
+}
+
+bool Server::target_reached(const EvalRow& row) const {
+    if (!config_.target) return false;
+    const auto& metric = config_.target->metric;
+    const auto& m = row.metrics;
+    std::optional<double> value;
+    if (metric == "valid_error") value = m.valid_error;
+    if (metric == "valid_loss") value = m.valid_loss;
+    if (metric == "test_error") value = m.test_error;
+    if (metric == "test_loss") value = m.test_loss;
+    if (metric == "train_loss") value = row.train_loss;
+    if (metric == "gradient_norm") value = m.gradient_norm;
+    if (metric == "suboptimality") value = m.suboptimality;
+    return value && *value <= config_.target->at_most;
+}
+
+}  // namespace rubato

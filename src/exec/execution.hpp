@@ -1,0 +1,120 @@
+// What the drivers in real time share: roles in their seats, lanes as threads, and how each action is carried out on
+// real buffers.
+#pragma once
+
+#include "core/role.hpp"
+#include "exec/lane.hpp"
+#include "exec/post_office.hpp"
+#include "learn/apply.hpp"
+#include "learn/pool.hpp"
+#include "learn/task.hpp"
+#include "trace/recorder.hpp"
+#include "trace/run_input.hpp"
+
+#include <atomic>
+#include <chrono>
+#include <memory>
+#include <vector>
+
+namespace rubato::exec {
+
+using trace::RunInput;
+
+/// A role with its lanes. Its members belong to the reactor that runs the role, but for those that say otherwise.
+struct Seat {
+    Role role;
+    RoleId id = 0;
+    std::vector<std::pair<Time, ActionId>> timers;
+    std::mutex role_mutex;            ///< held during a step, so that others can ask waiting()
+    std::atomic<ActionId> cancel{0};  ///< the compute lane reads it
+    BufferId weights = no_buffer;     ///< last one given by Start or Applied
+    Actions actions;
+    Time now = 0;
+    bool finished = false;
+    std::unique_ptr<learn::Workspace> workspace;
+    std::unique_ptr<Lane> compute_lane, apply_lane;
+    explicit Seat(Role value) : role(std::move(value)) {}
+};
+
+/// Base of one run. Derived drivers bring reactors, mailboxes and the way of messages; the hooks are their part.
+class Execution {
+protected:
+    /// input.task is never null. `backend` is its name in the summary.
+    Execution(const RunInput& input, std::string backend);
+    virtual ~Execution() = default;
+
+    /// Puts an event into a role's mailbox; called from lanes, too.
+    virtual void mail(RoleId role, const Event& event) = 0;
+    /// Starts a message on its way; called by the seat's reactor.
+    virtual void transmit(Seat& seat, const Send& action) = 0;
+    /// Has the seat's reactor run `what` (a reactor whose transport is safe for threads may run it at once).
+    virtual void later(Seat& seat, std::function<void()> what) = 0;
+    /// Whether all roles but the server have finished: then evaluations that were put off can begin.
+    virtual bool others_finished() const = 0;
+    /// Something cannot go on: wakes whoever waits.
+    virtual void wake_all() = 0;
+
+    /// Gives a role a seat, its lanes and its Start on `weights`.
+    Seat& seat_role(Role role, RoleId id, BufferId weights);
+    /// Ends the lanes; their jobs use seats, office and the derived driver, so its destructor calls this first.
+    void close_lanes();
+
+    Time clock() const;
+    /// The seat's next timer, if its time has come.
+    std::optional<Event> due_timer(Seat& seat) const;
+    /// When the next timer of a seat is due, or `none`.
+    static Time next_timer(const Seat& seat, Time none);
+    void step_role(Seat& seat, const Event& event);
+    /// Steps the role and carries out what it asks for.
+    void deal_with(Seat& seat, const Event& event);
+    void run_deferred();
+    /// Remembers the first error and ends the run.
+    void fail(std::exception_ptr error);
+    /// Steps Abandoned (after `pending`, whose senders know that they are taken); what the role still asks for is not
+    /// carried out.
+    void abandon(Seat& seat, const std::deque<Event>& pending, Status status);
+    /// Of a message, as long as it is or pretends to be.
+    std::int64_t payload_bytes(const Send& action) const;
+    void span(RoleId role, const char* kind, Time begin, Time end, RoleId peer = -1, std::int64_t bytes = 0);
+
+    const RunInput& input_;
+    const Scenario& scenario_;
+    std::chrono::steady_clock::time_point begin_;
+    PostOffice office_;
+    learn::Optimizer optimizer_;
+    std::vector<std::unique_ptr<Seat>> seats_;  ///< of this process
+    std::atomic<bool> abort_{false};
+    std::atomic<std::uint64_t> steps_{0};
+    std::atomic<int> working_{0};  ///< jobs on lanes, waiting or running
+    std::mutex report_mutex_;
+    trace::DriverReport report_;
+    trace::ServerRow server_;
+    std::exception_ptr error_;
+    bool keeps_rows_ = false;  ///< rows that roles state are kept in stated_, for somebody else's recorder
+    Actions stated_;
+
+private:
+    void act(Seat& seat, const Send& action);
+    void act(Seat& seat, const Compute& action);
+    void act(Seat& seat, const Cancel& action);
+    void act(Seat& seat, const Fold& action);
+    void act(Seat& seat, const Update& action);
+    void act(Seat& seat, const Evaluate& action);
+    void act(Seat& seat, const Release& action);
+    void act(Seat& seat, const SetTimer& action);
+    void act(Seat& seat, const Finish& action);
+    /// Puts a job on a lane; what it throws ends the run.
+    void give(Lane& lane, std::function<void()> job);
+    /// Waits until `seconds` have passed since `begin`: the rest of what an emulated machine would take.
+    void pad(Time begin, double seconds) const;
+    void pad_gradient(Time begin, RoleId role, const Compute& action) const;
+    void evaluate_now(RoleId role, const Evaluate& action);
+
+    std::mutex deferred_mutex_;
+    std::vector<std::pair<RoleId, Evaluate>> deferred_;
+    bool timeline_ = false;
+    std::unique_ptr<learn::Pool> evaluators_;
+    std::unique_ptr<Lane> evaluate_lane_;
+};
+
+}  // namespace rubato::exec

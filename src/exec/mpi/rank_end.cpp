@@ -1,0 +1,144 @@
+// How a run ends: in order, abandoned, or with an error; what the ranks have recorded comes together on rank 0.
+#include "exec/mpi/rank_run.hpp"
+
+#include <algorithm>
+
+namespace rubato::exec {
+
+void RankRun::to_all(Note note) {
+    for (int rank = 1; rank < map_.ranks(); ++rank) mail_.note(rank, note);
+}
+
+void RankRun::abandon_run(Status status, const std::string& detail) {
+    abandoned_ = true;
+    abandon_status_ = status;
+    report_.detail = detail;
+    Note note;
+    note.kind = Note::Kind::abandon;
+    note.status = status;
+    to_all(note);
+}
+
+void RankRun::abandon_seats(Status status) {
+    for (auto& seat : seats_) {
+        if (seat->finished) continue;
+        std::deque<Event> pending;
+        {
+            std::lock_guard lock(queue_mutex_);
+            for (const auto& item : queue_)
+                if (item.role == seat->id) pending.push_back(item.event);
+        }
+        abandon(*seat, pending, status);
+    }
+}
+
+void RankRun::give_record() {
+    if (input_.recorder != nullptr) input_.recorder->close();
+    record_.messages = mail_.payloads_sent() + office_.messages();
+    record_.control_messages = mail_.control_sent() + office_.control_messages();
+    record_.bytes = report_.bytes;
+    record_.bytes_in = server_.bytes_in;
+    record_.clock_residual_ns = residual_ns_;
+    record_.gradients = stated_.gradients;
+    record_.workers = stated_.workers;
+    const std::string bytes = to_bytes(record_);
+    constexpr std::size_t piece = 8 * 1024;
+    for (std::size_t at = 0; at < bytes.size(); at += piece) {
+        Note note;
+        note.kind = Note::Kind::record;
+        note.number = at + piece >= bytes.size() ? 1 : 0;
+        mail_.note(0, note, std::string_view(bytes).substr(at, piece), true);
+    }
+    pump_until([this] { return mail_.sending() == 0 || abort_; });
+}
+
+void RankRun::take_record(const Other& other) {
+    RankRecord record = record_from_bytes(other.record);
+    report_.messages += record.messages;
+    report_.control_messages += record.control_messages;
+    report_.bytes += record.bytes;
+    server_.bytes_in += record.bytes_in;
+    report_.clock_residual_ns = std::max(report_.clock_residual_ns.value_or(0), record.clock_residual_ns);
+    // What the server has taken in is in its books; the worker may not have heard of it any more.
+    std::erase_if(record.gradients, [this](const GradientRow& row) {
+        return row.worker_seq < received_[static_cast<std::size_t>(row.worker)];
+    });
+    Actions rows;
+    rows.gradients = std::move(record.gradients);
+    rows.workers = std::move(record.workers);
+    if (input_.recorder != nullptr) input_.recorder->rows(rows);
+}
+
+// Waits for every rank that is alive; one that does not answer within a few seconds is lost.
+void RankRun::collect_records() {
+    constexpr Time patience_ns = 5'000'000'000;
+    const Time begin = clock();
+    pump_until([&] {
+        if (abort_) return true;
+        const bool all = std::all_of(others_.begin() + 1, others_.end(), [](const auto& it) { return it.recorded; });
+        return all || (abandoned_ && clock() - begin > patience_ns);
+    });
+    for (std::size_t i = 1; i < others_.size(); ++i) {
+        if (others_[i].recorded)
+            take_record(others_[i]);
+        else
+            report_.whole = false;
+    }
+}
+
+void RankRun::close_books() {
+    if (rank_ != 0) {
+        if (error_) return;
+        if (abandoned_) abandon_seats(abandon_status_);
+        if (ended_) align_clock(false);
+        return give_record();
+    }
+    if (!failed_.empty() && !error_) {
+        if (abandon_status_ != Status::disk_full) error_ = std::make_exception_ptr(std::runtime_error(failed_));
+        abandon_run(abandon_status_, failed_);
+    }
+    if (error_) {
+        if (!abandoned_) abandon_run(Status::stalled, "");
+        return;
+    }
+    collect_records();
+    if (!abandoned_) return;
+    report_.status = abandon_status_;
+    for (RoleId role = 1; role <= map_.lambda; ++role)
+        if (!others_[static_cast<std::size_t>(map_.rank_of(role))].recorded) mail(0, PeerLost{role});
+    abandon_seats(abandon_status_);
+}
+
+RankResult RankRun::result() {
+    if (error_ && rank_ != 0) {
+        // Rank 0 tells it, and ends the program.
+        Note note;
+        note.kind = Note::Kind::failed;
+        std::string text = "failed";
+        try {
+            std::rethrow_exception(error_);
+        } catch (const trace::OutputError& problem) {
+            if (problem.full) note.status = Status::disk_full;
+            text = problem.what();
+        } catch (const std::exception& problem) {
+            text = problem.what();
+        }
+        mail_.note(0, note, std::string_view(text).substr(0, 500));
+        abort_ = false;
+        pump_until([this] { return abandoned_; });
+        return {report_, true};
+    }
+    if (error_) std::rethrow_exception(error_);
+    mail_.close();
+    if (!abandoned_ && office_.outstanding() != 0)
+        throw std::logic_error(std::to_string(office_.outstanding()) + " buffers were never released");
+    report_.wall_s = static_cast<double>(report_.end_ns) * 1e-9;
+    if (rank_ == 0) {
+        report_.messages += mail_.payloads_sent() + office_.messages();
+        report_.control_messages += mail_.control_sent() + office_.control_messages();
+        report_.servers.push_back(server_);
+    }
+    return {report_, abandoned_};
+}
+
+}  // namespace rubato::exec

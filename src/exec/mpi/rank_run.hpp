@@ -1,0 +1,109 @@
+// One rank of a run: a reactor for its roles and all calls of the library, lanes on threads of their own.
+#pragma once
+
+#include "exec/execution.hpp"
+#include "exec/mpi/mail.hpp"
+#include "exec/mpi/rank_record.hpp"
+#include "exec/mpi/ranks.hpp"
+
+#include <condition_variable>
+#include <set>
+
+namespace rubato::exec {
+
+class RankRun final : Execution {
+public:
+    RankRun(const RunInput& input, Fabric& fabric);
+    ~RankRun() override;
+    RankResult go();
+
+private:
+    /// What the reactor is to do: an event for a role of this rank, a free slot, or anything else.
+    struct Item {
+        RoleId role = -1;
+        Event event;
+        std::int32_t channel = -1;
+        std::function<void()> what;
+    };
+    /// What rank 0 knows of another rank.
+    struct Other {
+        std::int64_t steps = 0;
+        bool computes = false;
+        bool ready = false, finished = false;
+        bool silent = false;  ///< and the user was told
+        Time heard_ns = 0;
+        std::string record;
+        bool recorded = false;
+    };
+
+    void mail(RoleId role, const Event& event) override;
+    void transmit(Seat& seat, const Send& action) override;
+    void later(Seat& seat, std::function<void()> what) override;
+    bool others_finished() const override { return finished_ranks_ == map_.ranks() - 1; }
+    void wake_all() override { wake_.notify_all(); }
+    void put(Item item);
+
+    // rank_run.cpp: the loop
+    void pump_until(const std::function<bool()>& done);
+    bool serve_queue();
+    bool serve_timers();
+    void rest();
+    void told(int rank, const Note& note, std::string_view bytes);
+    void run_roles();
+    void seat_roles();
+    Seat* seat_of(RoleId role);
+    bool all_finished() const;
+    RankResult result();
+
+    // rank_clock.cpp
+    void align_clock(bool at_start);
+    Time raw_clock() const;
+
+    // rank_end.cpp: how it ends
+    void give_record();
+    void collect_records();
+    void take_record(const Other& other);
+    void close_books();
+    void abandon_run(Status status, const std::string& detail);
+    void abandon_seats(Status status);
+    void to_all(Note note);
+
+    // rank_watch.cpp: signals, and who is alive
+    void look_around();
+    void watch_others(Time now);
+    void watch_first(Time now);
+    std::string who(int rank) const;
+    std::string stall_text(Time now) const;
+
+    Fabric& fabric_;
+    RankMap map_;
+    int rank_;
+    std::mutex queue_mutex_;
+    std::condition_variable wake_;
+    std::deque<Item> queue_;
+    Mail mail_;
+    bool spins_ = true;
+    Time worked_ns_ = 0;    ///< when there was something to do last
+    Time looked_ns_ = 0;    ///< last look around
+    bool running_ = false;  ///< between begin and end
+    bool ended_ = false, abandoned_ = false;
+    Status abandon_status_ = Status::stalled;
+
+    Time first_begin_ns_ = -1;         ///< what rank 0's clock said at the beginning
+    std::vector<std::int64_t> asked_;  ///< answers to clock_ask: {round trip, offset} in turn
+    std::int64_t offset_ns_ = 0, residual_ns_ = 0;
+
+    std::vector<Other> others_;  ///< rank 0: by rank
+    int finished_ranks_ = 0;
+    bool said_finished_ = false;
+    std::string failed_;       ///< rank 0: what a rank said that cannot go on
+    std::int64_t moved_ = -1;  ///< steps of all ranks at the last change,
+    Time moved_ns_ = 0;        ///< and when that was
+    Time pinged_ns_ = 0;
+    Time heard_first_ns_ = 0;  ///< other ranks: last word of rank 0
+    bool interrupting_ = false;
+    std::vector<std::int64_t> received_;  ///< rank 0: gradients that have come from each worker
+    RankRecord record_;
+};
+
+}  // namespace rubato::exec

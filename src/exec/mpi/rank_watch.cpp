@@ -1,0 +1,101 @@
+// Who is alive, and who waits for whom.
+#include "exec/mpi/rank_run.hpp"
+
+#include <algorithm>
+
+namespace rubato::exec {
+namespace {
+
+Time ns_of(double seconds) {
+    return static_cast<Time>(std::min(seconds, 1e9) * 1e9);
+}
+
+}  // namespace
+
+void RankRun::look_around() {
+    const Time now = clock();
+    const bool signalled = input_.interrupted != nullptr && *input_.interrupted;
+    // Time is short after a signal, and what is written is not lost.
+    if (signalled && !interrupting_ && input_.recorder != nullptr) input_.recorder->flush();
+    if (rank_ == 0) {
+        if (input_.tick) input_.tick();
+        if (signalled && !interrupting_ && running_ && !seats_.empty() && !seats_.front()->finished)
+            mail(0, Interrupted{});
+        if (running_) watch_others(now);
+    } else if (running_) {
+        watch_first(now);
+    }
+    interrupting_ = interrupting_ || signalled;
+}
+
+std::string RankRun::who(int rank) const {
+    std::string roles;
+    int count = 0;
+    for (RoleId role = 0; role <= map_.lambda; ++role)
+        if (map_.rank_of(role) == rank && ++count <= 3) roles += (roles.empty() ? "" : ", ") + role_name(role);
+    if (count > 3) roles += ", ...";
+    const auto& hosts = input_.hosts;
+    const auto at = static_cast<std::size_t>(rank);
+    return "rank " + std::to_string(rank) + " (" + roles + (at < hosts.size() ? " on " + hosts[at] : "") + ")";
+}
+
+std::string RankRun::stall_text(Time now) const {
+    std::string text;
+    for (int rank = 1; rank < map_.ranks(); ++rank) {
+        const auto& it = others_[static_cast<std::size_t>(rank)];
+        if (it.finished || !it.silent) continue;
+        text += who(rank) + " has not answered for " + std::to_string((now - it.heard_ns) / 1'000'000'000) + " s; ";
+    }
+    for (const auto& seat : seats_)
+        if (const auto what = waiting(seat->role); !what.empty()) text += role_name(seat->id) + " " + what;
+    return text;
+}
+
+// A run stands still when no role of any rank takes a step and no lane computes, for so long as the scenario allows. A
+// rank that is silent alone ends nothing: the others may well go on without it.
+void RankRun::watch_others(Time now) {
+    const Time limit = ns_of(scenario_.stall_timeout_s);
+    const Time interval = std::clamp<Time>(limit / 8, 10'000'000, 1'000'000'000);
+    auto steps = static_cast<std::int64_t>(steps_.load());
+    bool computes = working_ > 0;
+    for (std::size_t i = 1; i < others_.size(); ++i) {
+        auto& it = others_[i];
+        const bool quiet = now - it.heard_ns > std::max(limit, 2 * interval);
+        if (quiet && !it.silent && !it.finished && input_.remark)
+            input_.remark(who(static_cast<int>(i)) + " has not answered for " +
+                          std::to_string((now - it.heard_ns) / 1'000'000'000) +
+                          " s; the run goes on as long as others make progress");
+        it.silent = quiet;
+        steps += it.steps;
+        // What a rank said long ago counts no more.
+        if (it.computes && now - it.heard_ns < 4 * interval) computes = true;
+    }
+    if (steps != moved_ || computes) {
+        moved_ = steps;
+        moved_ns_ = now;
+    }
+    if (now - pinged_ns_ >= interval) {
+        pinged_ns_ = now;
+        Note ping;
+        ping.kind = Note::Kind::ping;
+        // No heap of pings for a rank that does not take them.
+        for (int rank = 1; rank < map_.ranks(); ++rank)
+            if (!others_[static_cast<std::size_t>(rank)].silent || now - moved_ns_ < interval) mail_.note(rank, ping);
+    }
+    if (now - moved_ns_ > limit) abandon_run(Status::stalled, stall_text(now));
+}
+
+// Without rank 0 there is neither a version nor a summary.
+void RankRun::watch_first(Time now) {
+    const Time silence = now - heard_first_ns_;
+    const Time limit = ns_of(scenario_.stall_timeout_s) + 2'000'000'000;
+    if (silence < limit) return;
+    if (rank_ == 1 || silence > limit + 2'000'000'000) {
+        if (input_.remark)
+            input_.remark(who(0) + " has not answered for " + std::to_string(silence / 1'000'000'000) +
+                          " s; this rank's " + stall_text(now) + "; the run ends without a summary");
+        fabric_.abort(3);
+    }
+}
+
+}  // namespace rubato::exec

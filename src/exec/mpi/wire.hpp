@@ -1,0 +1,59 @@
+// What ranks say to each other.
+#pragma once
+
+#include "core/message.hpp"
+
+#include <type_traits>
+
+namespace rubato::exec {
+
+/// First part of every note, as bytes: both ends run the same program on machines of the same kind, which the start of
+/// a run makes sure of.
+struct Note {
+    enum class Kind : std::uint8_t {
+        message,     ///< between roles; its payload rides in the note, or follows on a tag of its own
+        taken,       ///< the payload of message `id` of role `to` lies in an inbox slot
+        clock_ask,   ///< what does the clock of rank 0 say? sent_ns: own clock
+        clock_tell,  ///< sent_ns: as asked; number: the clock of rank 0
+        ready,       ///< the rank is set up
+        begin,       ///< number: the clock of rank 0 at the start of the run
+        ping,        ///< rank 0 asks whether a rank is alive
+        pong,        ///< and is told; number: steps taken so far; computes: a lane is at work
+        finished,    ///< all roles of the rank have finished
+        end,         ///< rank 0: the run is over, send your record
+        abandon,     ///< rank 0: the run cannot go on; close the books and send your record
+        failed,      ///< the rank cannot go on; what happened rides in the note
+        record,      ///< a piece of the rank's record rides in the note; number: 1 with the last one
+    };
+    Kind kind = Kind::message;
+    Channel channel = Channel::control;
+    bool computes = false;
+    Status status = Status::finished;  ///< abandon, failed
+    RoleId from = 0, to = 0;
+    ActionId id = 0;
+    Slice payload;             ///< buffer: 0 where there is one, no_buffer otherwise
+    std::int64_t bytes = 0;    ///< that follow in the note
+    std::int64_t padding = 0;  ///< bytes that follow the payload to no purpose (emulation)
+    Time sent_ns = 0;          ///< taken: when the payload began to move
+    std::int64_t number = 0;
+    Message message;
+};
+static_assert(std::is_trivially_copyable_v<Note>);
+
+/// Tags: notes, and payloads, a tag for each pair of roles of two ranks.
+inline constexpr int note_tag = 0, payload_tag = 16;
+
+/// Where roles live: the server on rank 0, workers on the ranks after it, `workers_per_rank` on each.
+struct RankMap {
+    int workers_per_rank = 1;
+    int lambda = 1;
+    int ranks() const { return 1 + (lambda + workers_per_rank - 1) / workers_per_rank; }
+    int rank_of(RoleId role) const { return role == 0 ? 0 : 1 + (role - 1) / workers_per_rank; }
+    int local(RoleId role) const { return role == 0 ? 0 : (role - 1) % workers_per_rank; }
+    /// Of payloads from one role to another.
+    int tag(RoleId from, RoleId to, Channel channel) const {
+        return payload_tag + (local(from) * workers_per_rank + local(to)) * 3 + static_cast<int>(channel);
+    }
+};
+
+}  // namespace rubato::exec

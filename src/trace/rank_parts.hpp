@@ -1,0 +1,24 @@
+// What the ranks of one run write apart, each in a file of its own, and how rank 0 makes one of it at the end.
+#pragma once
+
+#include "trace/log_format.hpp"
+
+#include <string>
+
+namespace rubato::trace {
+
+/// DIRECTORY/ranks/NAME.RANK; a run that was killed leaves these behind.
+std::string part_path(const std::string& directory, const std::string& name, int rank);
+
+/// Makes timeline.csv of its parts, rank by rank, and removes them. A part that is missing, or a broken last line of
+/// one, is left out. Throws OutputError.
+void merge_timelines(const std::string& directory, int ranks);
+
+/// Makes events.log of its parts in the order of time (of one time: by rank; what a rank wrote keeps its order), and
+/// removes them. `whole`: no rank was lost, so the log has an end. Throws OutputError.
+void merge_event_logs(const std::string& directory, int ranks, const LogHeader& header, bool whole);
+
+/// Removes all parts, of this run or an earlier one.
+void remove_parts(const std::string& directory);
+
+}  // namespace rubato::trace

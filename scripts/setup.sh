@@ -9,8 +9,8 @@ PYTHON=/usr/bin/python3
 
 # shellcheck disable=SC2034  # for the scripts that source this file
 PACKAGES=(g++ meson ninja-build pkg-config git
-    libsimgrid-dev libopenmpi-dev openmpi-bin libeigen3-dev libdnnl-dev nlohmann-json3-dev libfmt-dev doctest-dev libcli11-dev libmuparser-dev
-    librandom123-dev librapidcheck-dev libspdlog-dev zlib1g-dev
+    libsimgrid-dev libopenmpi-dev openmpi-bin libeigen3-dev libdnnl-dev nlohmann-json3-dev libfmt-dev doctest-dev
+    libcli11-dev libmuparser-dev librandom123-dev librapidcheck-dev libspdlog-dev zlib1g-dev
     python3 python3-matplotlib python3-pandas python3-jsonschema dataset-fashion-mnist)
 
 say() { printf '\n== %s\n' "$*"; }

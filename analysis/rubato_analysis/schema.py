@@ -144,12 +144,13 @@ AGGREGATE_COLUMNS = ["label", "n", "diverged", "failed", "reached"]
 
 _INTEGERS = """gradients.applied gradients.dropped gradients.cancelled gradients.leftover samples updates staleness.max
     staleness.p50 staleness.p99 traffic.messages traffic.bytes traffic.control_messages updates_to_target
-    samples_to_target setting.workers setting.batch_size setting.global_batch trace_version engine.peak_rss_bytes"""
+    samples_to_target setting.workers setting.batch_size setting.global_batch trace_version engine.peak_rss_bytes
+    engine.ranks"""
 _NUMBERS = """time_s epochs throughput.samples_per_s throughput.gradients_per_s throughput.updates_per_s
     throughput.steady_samples_per_s throughput.steady_ci95 staleness.mean staleness.steady_mean compute_utilization
     communication_hidden_fraction seconds.compute seconds.exposed_communication seconds.wait train_loss valid_error
     test_error best_valid_error time_to_target_s valid_loss test_loss gradient_norm suboptimality engine.wall_s
-    engine.messages_per_s"""
+    engine.messages_per_s engine.clock_residual_s"""
 _TEXTS = "weights_hash scenario backend clock setting.protocol setting.topology setting.model setting.cost"
 
 # {dotted name of a figure in summary.json: type of its column}; others are as pandas infers.

@@ -197,10 +197,12 @@ Scenario build_scenario(const Node& root) {
     scenario.stop = build_stop(root.at("stop"));
     const Node& evaluate = root.at("evaluate");
     if (const Node* every = evaluate.find("every_epochs")) scenario.evaluate.every_epochs = every->number;
+    using Mode = EvaluateSpec::Mode;
+    scenario.evaluate.mode = scenario.stop.target ? Mode::rank : Mode::deferred;
     if (const Node* mode = evaluate.find("mode"))
-        scenario.evaluate.mode = mode->text == "rank"    ? EvaluateSpec::Mode::rank
-                                 : mode->text == "pause" ? EvaluateSpec::Mode::pause
-                                                         : EvaluateSpec::Mode::deferred;
+        scenario.evaluate.mode = mode->text == "rank"    ? Mode::rank
+                                 : mode->text == "pause" ? Mode::pause
+                                                         : Mode::deferred;
     const Node* at_end = evaluate.find("at_end");
     scenario.evaluate.at_end = at_end ? at_end->boolean : scenario.model.gradients;
     scenario.cluster = build_cluster(root.at("cluster"));

@@ -199,8 +199,6 @@ void complete_evaluate(Node& root) {
     Node& evaluate = *root.find("evaluate");
     const Node* every = evaluate.find("every_epochs");
     const Node* at_end = evaluate.find("at_end");
-    if (const Node* mode = evaluate.find("mode"); mode && timing_only(root))
-        refuse(*mode, "evaluate.mode", "a timing-only run has no weights to evaluate");
     if (timing_only(root)) {
         const std::string why = "a timing-only run has no weights to evaluate";
         if (every) refuse(*every, "evaluate.every_epochs", why);
@@ -209,10 +207,9 @@ void complete_evaluate(Node& root) {
     }
     const bool target = root.at("stop").find("target") != nullptr;
     if (target) fill(evaluate, "every_epochs", Node::of(std::int64_t{1}));
-    fill(evaluate, "mode", Node::of(std::string(target ? "rank" : "deferred")));
-    const Node& mode = evaluate.at("mode");
-    if (target && mode.text == "deferred") {
-        refuse(mode, "evaluate.mode",
+    const Node* mode = evaluate.find("mode");
+    if (target && mode && mode->text == "deferred") {
+        refuse(*mode, "evaluate.mode",
                "deferred evaluations come too late for stop.target: expected \"rank\" or \"pause\"");
     }
 }

@@ -75,7 +75,7 @@ class ProgramTest(unittest.TestCase):
         self.assertIn("--out: expected the name of a folder", self.refused("run", "timing.json", "--out", ""))
         self.assertIn("not yet built", self.refused("compare", "a", "b"))
         self.assertEqual(self.refused("sweep"), "sweep: expected a sweep file")
-        self.assertIn("not yet built", self.refused("run", "timing.json", "--backend", "mpi"))
+        self.assertIn("not yet built", self.refused("run", "timing.json", "--backend", "shm"))
         self.assertIn("did you mean local?", self.refused("run", "timing.json", "--backend", "lokal"))
         self.assertIn("did you mean protocols?", self.refused("list", "protocol"))
         self.assertIn("did you mean staleness?", self.refused("plot", "stalenes", "x"))

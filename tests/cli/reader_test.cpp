@@ -105,7 +105,7 @@ TEST_CASE("names of values are suggested, and reserved ones refused with \"not y
     CHECK(error_of(small("\"faults\": [{\"at\": 1}]")) == "scenario.json:5: faults: is reserved, but not yet built");
     CHECK(error_of(small("\"faults\": []")).empty());
     CHECK(error_of(small("\"cost\": {}")).find("duplicate key") != std::string::npos);
-    CHECK(error_of(small("\"execution\": {\"emulate\": true}")).find("not yet built") != std::string::npos);
+    CHECK(error_of(small("\"execution\": {\"restart_workers\": true}")).find("not yet built") != std::string::npos);
     CHECK(error_of(small("\"execution\": {\"threads_per_worker\": 2}")).find("not yet built") != std::string::npos);
     CHECK(error_of(small("\"cluster\": {\"network\": {\"model\": \"flow\"}}")).empty());
     CHECK(error_of(small("\"cluster\": {\"network\": {\"model\": \"flow\", \"simgrid\": \"LV08\"}}")) ==

@@ -89,6 +89,6 @@ TEST_CASE("a run directory is taken only where it is free") {
 
 TEST_CASE("backends by name") {
     CHECK_NOTHROW(require_backend("local"));
-    CHECK_THROWS_WITH(require_backend("mpi"), doctest::Contains("not yet built"));
+    CHECK_THROWS_WITH(require_backend("shm"), doctest::Contains("not yet built"));
     CHECK_THROWS_WITH(require_backend("simm"), doctest::Contains("did you mean sim?"));
 }

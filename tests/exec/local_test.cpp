@@ -122,6 +122,7 @@ TEST_CASE("local: every stop criterion ends the run") {
     SUBCASE("target") {
         scenario.stop.epochs = 50;
         scenario.stop.target = Target{"valid_error", 1.0};
+        scenario.evaluate.mode = EvaluateSpec::Mode::rank;
     }
     CHECK(run_here(scenario, *task).report.status == Status::finished);
 }
@@ -151,25 +152,35 @@ TEST_CASE("local: evaluations come in the order of their versions, the final one
     }
 }
 
-TEST_CASE("local: a target ends the run at the evaluation that reaches it") {
+TEST_CASE("local: a target ends the run, with pauses at the very evaluation that reaches it") {
     auto scenario = small_training("async", 3, 8);
     scenario.stop.epochs = 200;
     scenario.stop.target = Target{"valid_error", 1.0};
     scenario.evaluate.every_epochs = 1.3;
+    bool pause = false;
+    SUBCASE("beside the workers") {}
+    SUBCASE("pause") {
+        pause = true;
+    }
+    scenario.evaluate.mode = pause ? EvaluateSpec::Mode::pause : EvaluateSpec::Mode::rank;
     const auto task = learn::make_task(scenario);
     const auto run = run_here(scenario, *task);
-    // The very first evaluation, of version 0, reaches it; one update may have been under way.
-    CHECK(run.ledger.updates.size() <= 1);
+    CHECK(run.report.status == Status::finished);
     CHECK(run.report.servers.front().evaluate_ns > 0);
+    // The very first evaluation, of version 0, reaches it.
+    if (pause)
+        CHECK(run.ledger.updates.empty());
+    else
+        CHECK(run.ledger.updates.size() < 200 * 203 / 8);
 }
 
 TEST_CASE("local: a gradient that takes longer than the limit of a stall is no stall") {
-    auto scenario = small_training("hardsync", 1, 20000);
-    scenario.data.samples = 20000;
+    auto scenario = small_training("hardsync", 1, 60000);
+    scenario.data.samples = 60000;
     scenario.data.shape = {28, 28, 1};
     scenario.model.hidden = {64};
     scenario.stop.epochs = 1;
-    scenario.stall_timeout_s = 0.012;
+    scenario.stall_timeout_s = 0.05;
     const auto task = learn::make_task(scenario);
     CHECK(run_here(scenario, *task).report.status == Status::finished);
 }

@@ -178,6 +178,8 @@ void run_rank(const RunOptions& options, exec::Fabric& fabric, Outcome& outcome)
     auto input = run_input(loaded, task.get(), *recorder, interrupted);
     input.emulated = emulated.get();
     input.hosts = hosts;
+    // What a rank other than the first has to say in mid-run, nobody else can.
+    if (!team.first()) input.remark = [](const std::string& text) { error(text); };
     outcome.status = exit_ended_otherwise;
     exec::RankResult result;
     const auto report = guarded_run(options, directory, [&] {

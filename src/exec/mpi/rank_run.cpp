@@ -140,10 +140,7 @@ void RankRun::pump_until(const std::function<bool()>& done) {
         const Time now = clock();
         if (any) worked_ns_ = now;
         constexpr Time look_ns = 5'000'000;
-        if (now - looked_ns_ >= look_ns) {
-            looked_ns_ = now;
-            look_around();
-        }
+        if (now - looked_ns_ >= look_ns) look_around();
         if (!any) rest();
     }
 }

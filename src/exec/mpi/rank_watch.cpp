@@ -2,6 +2,7 @@
 #include "exec/mpi/rank_run.hpp"
 
 #include <algorithm>
+#include <utility>
 
 namespace rubato::exec {
 namespace {
@@ -14,6 +15,11 @@ Time ns_of(double seconds) {
 
 void RankRun::look_around() {
     const Time now = clock();
+    // This rank stood still itself, so it knows nothing of the others' silence.
+    if (const Time gap = now - std::exchange(looked_ns_, now); gap > 500'000'000) {
+        heard_first_ns_ += gap;
+        for (auto& other : others_) other.heard_ns += gap;
+    }
     const bool signalled = input_.interrupted != nullptr && *input_.interrupted;
     // Time is short after a signal, and what is written is not lost.
     if (signalled && !interrupting_ && input_.recorder != nullptr) input_.recorder->flush();

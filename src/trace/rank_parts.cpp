@@ -26,21 +26,20 @@ public:
     Time now() const { return now_; }
     /// The lines of the present step: kind and body.
     const std::vector<std::pair<std::string, std::string>>& lines() const { return lines_; }
-    /// Reads the next step; a line that is broken off ends the part.
+    /// Reads the next step. The last one of a part without an end may be cut off between two lines, so it is left out.
     void next() {
         lines_.clear();
         lines_.swap(waiting_);
+        bool whole = false;
         std::string line;
-        while (std::getline(in_, line) && !in_.eof()) {
+        while (!whole && std::getline(in_, line) && !in_.eof()) {
             const LogLine parts = split_line(line);
             const std::string kind(parts.kind);
-            if (kind == "E" && !lines_.empty()) {
-                waiting_.assign(1, {kind, std::string(parts.body)});
-                break;
-            }
-            if (kind == "E" || (!lines_.empty() && (kind == "A" || kind == "R")))
-                lines_.emplace_back(kind, std::string(parts.body));
+            whole = kind == "END" || (kind == "E" && !lines_.empty());
+            if (kind == "H" || kind == "END") continue;
+            (whole ? waiting_ : lines_).emplace_back(kind, std::string(parts.body));
         }
+        if (!whole) lines_.clear();
         if (lines_.empty()) return;
         const std::string& event = lines_.front().second;
         std::from_chars(event.data(), event.data() + event.size(), now_);

@@ -1,0 +1,145 @@
+"""Runs over MPI: their books, exactness, agreement with the other backends, and what they record.
+
+Usage: runs_test.py RUBATO.
+"""
+
+import unittest
+
+from launch import LaunchTest, weights_hash
+
+POLICIES = [{"name": "hardsync"}, {"name": "n-softsync", "n": 1}, {"name": "n-softsync", "n": 2}, {"name": "async"}]
+
+
+def learning(policy: dict, count: int, batch_size: int = 16, samples: int = 203) -> dict:
+    """A small network on small data."""
+    return {
+        "data": {"samples": samples, "shape": [6, 6, 1], "test_samples": 50, "classes": 4},
+        "model": {"name": "mlp", "hidden": [12]},
+        "workers": {"count": count, "batch_size": batch_size},
+        "protocol": policy,
+        "optimizer": {"name": "momentum", "learning_rate": 0.05},
+        "stop": {"epochs": 3},
+        "evaluate": {"every_epochs": 1},
+        "trace": {"events": True, "timeline": True},
+    }
+
+
+class RunsTest(LaunchTest):
+    """Each policy, from start to end."""
+
+    def test_every_policy_keeps_its_books_and_replays(self) -> None:
+        for number, policy in enumerate(POLICIES):
+            with self.subTest(policy):
+                out = f"run{number}"
+                summary = self.run_on("mpi", learning(policy, 4), out)
+                self.assertEqual((summary["backend"], summary["clock"], summary["status"]), ("mpi", "wall", "finished"))
+                self.assertEqual(summary["samples"], 3 * 203)
+                self.assertEqual(summary["engine"]["ranks"], 5)
+                self.assertLess(summary["engine"]["clock_residual_s"], 0.05)
+                self.assert_books(out)
+                self.assert_replays(out)
+                self.assertEqual(len(self.rows(out, "evals.csv")), 4)
+                # Each sample is handed out once an epoch, whoever computes on it; leftovers count.
+                for epoch in range(3):
+                    seen = []
+                    for row in self.rows(out, "gradients.csv"):
+                        if int(row["data_epoch"]) == epoch:
+                            seen += range(int(row["data_first"]), int(row["data_first"]) + int(row["samples"]))
+                    self.assertEqual(sorted(seen), list(range(203)))
+
+    def test_hardsync_has_the_same_weights_as_the_other_backends(self) -> None:
+        for count, batch_size in ((1, 32), (2, 7), (4, 16)):
+            with self.subTest(count=count):
+                scenario = learning({"name": "hardsync"}, count, batch_size)
+                hashes = {
+                    self.run_on(backend, scenario, f"{backend}{count}")["weights_hash"]
+                    for backend in ("sim", "local", "mpi")
+                }
+                self.assertEqual(len(hashes), 1)
+
+    def test_every_gradient_counts_once(self) -> None:
+        # Every gradient is the constant 1, the rate is 1, so the weight is minus the number of updates.
+        exact = {
+            "model": {"name": "constant", "dimension": 1, "value": 1},
+            "data": {"samples": 1000},
+            "workers": {"count": 6, "batch_size": 1},
+            "optimizer": {"name": "sgd", "learning_rate": 1},
+            "stop": {"gradients": 4800},
+        }
+        expected = {"async": 4800, 6: 4800, 3: 2400, 2: 1600, 1: 800, "hardsync": None}
+        for key, updates in expected.items():
+            with self.subTest(key):
+                policy = {"name": key} if isinstance(key, str) else {"name": "n-softsync", "n": key}
+                out = f"exact-{key}"
+                summary = self.run_on("mpi", exact | {"protocol": policy}, out)
+                if updates is not None:
+                    self.assertEqual(summary["updates"], updates)
+                self.assertEqual(summary["weights_hash"], weights_hash([-summary["updates"]]))
+                told = summary["gradients"]
+                contributors = sum(int(row["contributors"]) for row in self.rows(out, "updates.csv"))
+                pushed = sum(row["push_ns"] != "" for row in self.rows(out, "gradients.csv"))
+                self.assertEqual(told["applied"], contributors)
+                self.assertEqual(pushed, contributors + told["leftover"] + told["dropped"])
+                self.assert_books(out)
+
+    def test_pieces_of_a_payload_come_together(self) -> None:
+        scenario = learning({"name": "hardsync"}, 3)
+        scenario["data"]["shape"] = [28, 28, 1]  # too much for a note
+        scenario["model"]["hidden"] = [32]
+        whole = self.run_on("mpi", scenario, "whole")
+        cut = self.run_on("mpi", scenario, "cut", environment={"RUBATO_CHUNK_BYTES": "1000"})
+        self.assertEqual(whole["weights_hash"], cut["weights_hash"])
+        self.assertEqual(whole["traffic"], cut["traffic"])
+
+    def test_several_workers_of_a_rank(self) -> None:
+        scenario = learning({"name": "hardsync"}, 5)
+        scenario["execution"] = {"workers_per_rank": 2}
+        packed = self.run_on("mpi", scenario, "packed", ranks=4)
+        self.assertEqual(packed["weights_hash"], self.run_on("local", scenario, "local")["weights_hash"])
+        self.assert_books("packed")
+        self.assert_replays("packed")
+
+    def test_the_timeline_has_the_spans_of_every_role(self) -> None:
+        self.run_on("mpi", learning({"name": "async"}, 2), "run")
+        spans = self.rows("run", "timeline.csv")
+        kinds = {(row["role"], row["kind"]) for row in spans}
+        for expected in (("0", "apply"), ("0", "pull"), ("1", "compute"), ("1", "push"), ("2", "compute"),
+                         ("2", "push"), ("0", "evaluate")):
+            self.assertIn(expected, kinds)
+        for row in spans:
+            self.assertLessEqual(int(row["begin_ns"]), int(row["end_ns"]))
+
+    def test_an_emulated_machine_takes_its_time_and_its_bytes(self) -> None:
+        scenario = learning({"name": "async"}, 2) | {
+            "cost": {"push_bytes": "300kB", "pull_bytes": "200kB"},
+            "cluster": {"devices": {"default": {"a": 0.02}}, "server": {"update_s": 0.001}},
+            "execution": {"emulate": {"compute": True, "messages": True, "slow": {"1": 2}}},
+        }
+        summary = self.run_on("mpi", scenario, "emulated")
+        rows = self.rows("emulated", "gradients.csv")
+        for worker, least in (("0", 0.02), ("1", 0.04)):
+            seconds = [(int(row["end_ns"]) - int(row["begin_ns"])) * 1e-9 for row in rows if row["worker"] == worker]
+            self.assertGreaterEqual(min(seconds), least)
+        pushes = sum(row["push_ns"] != "" for row in rows)
+        pulls = summary["traffic"]["messages"] - pushes
+        self.assertEqual(summary["traffic"]["bytes"], 300_000 * pushes + 200_000 * pulls)
+        server = self.rows("emulated", "servers.csv")[0]
+        self.assertGreaterEqual(float(server["update_s"]), 0.001 * summary["updates"])
+
+    def test_evaluations_beside_and_in_pauses(self) -> None:
+        for mode in ("rank", "pause", "deferred"):
+            with self.subTest(mode):
+                scenario = learning({"name": "async"}, 3)
+                scenario["evaluate"]["mode"] = mode
+                self.run_on("mpi", scenario, mode)
+                self.assertEqual(len(self.rows(mode, "evals.csv")), 4)
+                self.assert_books(mode)
+                self.assert_replays(mode)
+        for row in self.rows("pause", "evals.csv"):
+            at = int(row["time_ns"])
+            for gradient in self.rows("pause", "gradients.csv"):
+                self.assertFalse(int(gradient["begin_ns"]) < at < int(gradient["end_ns"]))
+
+
+if __name__ == "__main__":
+    unittest.main()

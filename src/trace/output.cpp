@@ -100,7 +100,7 @@ void Output::close() {
 void Output::finish(Figures& figures, const DriverReport& report, const std::vector<Place>& places) {
     close();
     if (rank_ == 0 && timeline_) merge_timelines(directory_, report.ranks);
-    if (rank_ == 0 && log_) merge_event_logs(directory_, report.ranks, header_, report.whole);
+    if (rank_ == 0 && log_) merge_event_logs(directory_, report.ranks, header_);
 
     LineFile workers(path("workers.csv"), workers_header);
     for (std::size_t i = 0; i < figures.workers().size(); ++i) {

@@ -75,7 +75,7 @@ void merge_timelines(const std::string& directory, int ranks) {
     remove_part(directory, "timeline.csv", ranks);
 }
 
-void merge_event_logs(const std::string& directory, int ranks, const LogHeader& header, bool whole) {
+void merge_event_logs(const std::string& directory, int ranks, const LogHeader& header) {
     EventLogWriter out(directory + "/events.log", header);
     std::vector<std::unique_ptr<PartLog>> parts;
     using Next = std::pair<Time, std::size_t>;
@@ -92,10 +92,7 @@ void merge_event_logs(const std::string& directory, int ranks, const LogHeader& 
         part.next();
         if (!part.done()) order.emplace(part.now(), index);
     }
-    if (whole)
-        out.finish();
-    else
-        out.flush();
+    out.finish();
     remove_part(directory, "events.log", ranks);
 }
 

@@ -15,8 +15,8 @@ std::string part_path(const std::string& directory, const std::string& name, int
 void merge_timelines(const std::string& directory, int ranks);
 
 /// Makes events.log of its parts in the order of time (of one time: by rank; what a rank wrote keeps its order), and
-/// removes them. `whole`: no rank was lost, so the log has an end. Throws OutputError.
-void merge_event_logs(const std::string& directory, int ranks, const LogHeader& header, bool whole);
+/// removes them. Of a rank that was lost it has what that rank had written. Throws OutputError.
+void merge_event_logs(const std::string& directory, int ranks, const LogHeader& header);
 
 /// Removes all parts, of this run or an earlier one.
 void remove_parts(const std::string& directory);

@@ -55,7 +55,6 @@ struct DriverReport {
     std::optional<std::uint64_t> weights_hash;  ///< of the final weights
     std::vector<ServerRow> servers;
     double wall_s = 0;
-    bool whole = true;                              ///< all of them told what they had recorded
     int ranks = 1;                                  ///< processes of the run
     bool oversubscribed = false;                    ///< more of them on a host than cores
     std::optional<std::int64_t> clock_residual_ns;  ///< by how much clocks of ranks moved apart; none: one clock

@@ -78,12 +78,8 @@ void RankRun::collect_records() {
         const bool all = std::all_of(others_.begin() + 1, others_.end(), [](const auto& it) { return it.recorded; });
         return all || (abandoned_ && clock() - begin > patience_ns);
     });
-    for (std::size_t i = 1; i < others_.size(); ++i) {
-        if (others_[i].recorded)
-            take_record(others_[i]);
-        else
-            report_.whole = false;
-    }
+    for (const auto& other : others_)
+        if (other.recorded) take_record(other);
 }
 
 void RankRun::close_books() {

@@ -20,10 +20,10 @@
 namespace rubato::exec {
 
 struct MailOptions {
-    std::size_t inline_bytes = 8 * 1024;             ///< largest payload that rides in its note
+    std::size_t inline_bytes = 3072;                 ///< largest payload that rides in its note
     std::size_t chunk_bytes = std::size_t{1} << 30;  ///< longer payloads go in pieces: MPI counts in int
     std::size_t ahead_bytes = std::size_t{4} << 30;  ///< limit on the memory of receives that are posted ahead
-    int notes_ahead = 32;                            ///< receives for notes
+    int notes_ahead = 16;                            ///< receives for notes
 };
 
 /// Belongs to one thread, the reactor. Throws FabricError.

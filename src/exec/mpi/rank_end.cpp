@@ -42,7 +42,7 @@ void RankRun::give_record() {
     record_.gradients = stated_.gradients;
     record_.workers = stated_.workers;
     const std::string bytes = to_bytes(record_);
-    constexpr std::size_t piece = 8 * 1024;
+    constexpr std::size_t piece = 2048;
     for (std::size_t at = 0; at < bytes.size(); at += piece) {
         Note note;
         note.kind = Note::Kind::record;

@@ -4,7 +4,9 @@
 #include <sys/prctl.h>
 
 #include <algorithm>
+#include <array>
 #include <cstdlib>
+#include <thread>
 #include <utility>
 
 namespace rubato::exec {
@@ -13,6 +15,19 @@ namespace {
 int usable_cores() {
     cpu_set_t set;
     return ::sched_getaffinity(0, sizeof set, &set) == 0 ? std::max(1, CPU_COUNT(&set)) : 1;
+}
+
+/// By how much a short sleep is longer than asked for: 10 us on one machine, over 1 ms on another.
+Time late_wakeup() {
+    std::array<Time, 9> late{};
+    for (Time& it : late) {
+        constexpr Time asked = 20'000;
+        const auto begin = std::chrono::steady_clock::now();
+        std::this_thread::sleep_for(std::chrono::nanoseconds(asked));
+        it = std::chrono::nanoseconds(std::chrono::steady_clock::now() - begin).count() - asked;
+    }
+    std::nth_element(late.begin(), late.begin() + 4, late.end());
+    return std::clamp<Time>(late[4], 5'000, 2'000'000);
 }
 
 /// RUBATO_CHUNK_BYTES cuts payloads into smaller pieces than the library asks for: tests need no gigabytes then.
@@ -37,10 +52,10 @@ RankRun::RankRun(const RunInput& input, Fabric& fabric)
     // Sleeps are short; the kernel's habit of rounding them up by 50 us would double them.
     ::prctl(PR_SET_TIMERSLACK, 1000UL);
     keeps_rows_ = rank_ != 0;
-    // Who spins takes a core that somebody else may compute on.
     report_.ranks = map_.ranks();
     report_.oversubscribed = usable_cores() < fabric.ranks_on_host();
-    spins_ = usable_cores() >= 2 * fabric.ranks_on_host();
+    // Who spins takes a core that somebody else may compute on.
+    if (usable_cores() >= 2 * fabric.ranks_on_host()) spin_ns_ = 10 * late_wakeup();
     others_.resize(static_cast<std::size_t>(map_.ranks()));
     received_.resize(static_cast<std::size_t>(scenario_.lambda()));
 }
@@ -118,12 +133,13 @@ bool RankRun::serve_timers() {
 }
 
 // The library offers nothing to sleep on, so an idle reactor looks again and again, the less often the longer nothing
-// has come: it is late by a tenth of what it has waited at most, and burns little. Lanes wake it at once.
+// has come: it is late by a fiftieth of what it has waited, or by what a sleep takes at least, and burns little. Where
+// there are cores to spare it spins until such a sleep is a small part of the wait. Lanes wake it at once.
 void RankRun::rest() {
-    constexpr Time spin_ns = 50'000, shortest_ns = 20'000, longest_ns = 1'000'000;
+    constexpr Time shortest_ns = 20'000, longest_ns = 1'000'000;
     const Time idle = clock() - worked_ns_;
-    if (spins_ && idle < spin_ns) return;
-    Time ns = std::clamp(idle / 10, shortest_ns, longest_ns);
+    if (idle < spin_ns_) return;
+    Time ns = std::clamp(idle / 50, shortest_ns, longest_ns);
     for (const auto& seat : seats_) ns = std::clamp<Time>(next_timer(*seat, clock() + ns) - clock(), 0, ns);
     std::unique_lock lock(queue_mutex_);
     wake_.wait_for(lock, std::chrono::nanoseconds(ns), [this] { return !queue_.empty(); });

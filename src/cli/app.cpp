@@ -26,6 +26,7 @@ struct Arguments {
     std::string run_directory;
     std::string file = "scenario.json";
     std::string protocol = "n-softsync";
+    std::string hostfile;
     bool force = false;
     bool schema = false;
 };
@@ -128,6 +129,12 @@ void declare_small(CLI::App& app, Arguments& arguments) {
     CLI::App* check = app.add_subcommand("check", "checks a scenario and explains it, without running it");
     check->add_option("SCENARIO", arguments.run.scenario, "scenario file (JSON)");
     add_sets(*check, arguments.run.sets);
+    check
+        ->add_option(
+            "--hostfile", arguments.hostfile,
+            "file of hosts for a real run (NAME, NAME slots=N or NAME:N a line): tells which ranks go where and "
+            "how to start them (default: this host)")
+        ->type_name("FILE");
     check->footer(
         "It tells the placement of the roles, the sizes of messages, what is guaranteed, and how much time and disk a\n"
         "run takes at least.\n\nExample:\n  rubato check scenarios/quickstart.json --set workers.count=16");
@@ -290,7 +297,7 @@ int dispatch(const CLI::App& app, const Arguments& arguments) {
         return sweep_command(arguments.sweep);
     }
     if (options.scenario.empty()) throw InputError(name + ": expected a scenario file");
-    return name == "run" ? run_command(options) : check_command(options.scenario, options.sets);
+    return name == "run" ? run_command(options) : check_command(options.scenario, options.sets, arguments.hostfile);
 }
 
 }  // namespace

@@ -1,11 +1,14 @@
 // rubato check: a scenario, explained.
+#include "cli/backends.hpp"
 #include "cli/commands.hpp"
 #include "cli/estimate.hpp"
 #include "cli/exit_status.hpp"
 #include "cli/guarantees.hpp"
+#include "cli/hostfile.hpp"
 #include "cli/log.hpp"
 #include "cli/oddities.hpp"
 #include "cli/run_directory.hpp"
+#include "cli/sweep/ranks.hpp"
 #include "sim/driver.hpp"
 
 #include <fmt/format.h>
@@ -157,9 +160,31 @@ double least_seconds(const Scenario& scenario, const Estimate& plan, sim::Networ
     return std::max({*plan.gradients / rate, link, apply});
 }
 
+/// What a real run needs: ranks, hosts, and the command that starts it.
+void print_real_run(const Scenario& scenario, const std::string& path, const std::vector<HostSlots>& hosts) {
+    if (!scenario.model.gradients) return;
+    const int ranks = ranks_needed(scenario);
+    row("real run", launch_command(scenario, path, hosts));
+    if (hosts.empty()) {
+        if (usable_cores() < ranks)
+            row("", fmt::format("{} ranks on {} cores: they take turns, and its times are those of that", ranks,
+                                usable_cores()));
+        return;
+    }
+    const auto names = rank_hosts(ranks, hosts);
+    for (std::size_t first = 0; first < names.size();) {
+        std::size_t last = first;
+        while (last + 1 < names.size() && names[last + 1] == names[first]) ++last;
+        row("", first == last ? fmt::format("rank {} on {}", first, names[first])
+                              : fmt::format("ranks {} to {} on {}", first, last, names[first]));
+        first = last + 1;
+    }
+}
+
 }  // namespace
 
-int check_command(const std::string& path, const std::vector<std::string>& sets) {
+int check_command(const std::string& path, const std::vector<std::string>& sets, const std::string& hostfile) {
+    const auto real_hosts = hostfile.empty() ? std::vector<HostSlots>() : read_hostfile(hostfile);
     const Loaded loaded = load_scenario(path, sets);
     for (const auto& text : loaded.notes) note(text);
     require_files(loaded);
@@ -184,6 +209,7 @@ int check_command(const std::string& path, const std::vector<std::string>& sets)
                     scenario.optimizer.staleness_rule.expression ? scenario.optimizer.staleness_rule.expression->text()
                                                                  : name(scenario.optimizer.staleness_rule.kind)));
     row("stop", stop_text(scenario.stop));
+    print_real_run(scenario, path, real_hosts);
     const auto sentences = guarantees(scenario);
     for (std::size_t i = 0; i < sentences.size(); ++i) row(i == 0 ? "guarantees" : "", sentences[i]);
     if (!plan.gradients) {

@@ -35,7 +35,7 @@ struct SweepOptions {
 
 int run_command(const RunOptions& options);
 int sweep_command(const SweepOptions& options);
-int check_command(const std::string& scenario, const std::vector<std::string>& sets);
+int check_command(const std::string& scenario, const std::vector<std::string>& sets, const std::string& hostfile = "");
 /// `what`: empty for everything.
 int list_command(const std::string& what);
 /// `protocol`: empty for the default one. `file`: "-" for stdout.

@@ -82,7 +82,7 @@ private:
     std::condition_variable wake_;
     std::deque<Item> queue_;
     Mail mail_;
-    Time spin_ns_ = 0;          ///< idle for less, it does not sleep
+    Time spin_ns_ = 0;      ///< idle for less, it does not sleep
     Time worked_ns_ = 0;    ///< when there was something to do last
     Time looked_ns_ = 0;    ///< last look around
     bool running_ = false;  ///< between begin and end

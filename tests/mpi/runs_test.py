@@ -3,6 +3,7 @@
 Usage: runs_test.py RUBATO.
 """
 
+import os
 import unittest
 
 from launch import LaunchTest, weights_hash
@@ -90,6 +91,17 @@ class RunsTest(LaunchTest):
         cut = self.run_on("mpi", scenario, "cut", environment={"RUBATO_CHUNK_BYTES": "1000"})
         self.assertEqual(whole["weights_hash"], cut["weights_hash"])
         self.assertEqual(whole["traffic"], cut["traffic"])
+
+    def test_no_rank_loads_simgrid(self) -> None:
+        log = self.path("loader")
+        self.run_on("mpi", learning({"name": "async"}, 1), "run", environment={"LD_DEBUG": "libs", "LD_DEBUG_OUTPUT": log})
+        told = ""
+        for name in os.listdir(self.scratch.name):
+            if name.startswith("loader."):
+                with open(self.path(name), encoding="utf-8", errors="replace") as file:
+                    told += file.read()
+        self.assertIn("libmpi", told)
+        self.assertNotIn("libsimgrid", told)
 
     def test_several_workers_of_a_rank(self) -> None:
         scenario = learning({"name": "hardsync"}, 5)

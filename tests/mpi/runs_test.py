@@ -94,7 +94,8 @@ class RunsTest(LaunchTest):
 
     def test_no_rank_loads_simgrid(self) -> None:
         log = self.path("loader")
-        self.run_on("mpi", learning({"name": "async"}, 1), "run", environment={"LD_DEBUG": "libs", "LD_DEBUG_OUTPUT": log})
+        account = {"LD_DEBUG": "libs", "LD_DEBUG_OUTPUT": log}
+        self.run_on("mpi", learning({"name": "async"}, 1), "run", environment=account)
         told = ""
         for name in os.listdir(self.scratch.name):
             if name.startswith("loader."):

@@ -160,3 +160,30 @@ TEST_CASE("swarm: a run that a failed transfer ends says so, with every gradient
     }
     CHECK(lost > 100);
 }
+
+TEST_CASE("swarm: with pauses nothing is in flight while the weights are evaluated, and the run goes on after it") {
+    std::size_t evaluations = 0;
+    for (std::uint64_t seed = 1; seed <= 400; ++seed) {
+        auto it = draw(seed);
+        INFO("seed ", seed);
+        auto& scenario = it.scenario;
+        scenario.data.dataset = "synthetic";
+        scenario.data.samples = it.samples;
+        scenario.model.name = "constant";
+        scenario.model.gradients = true;
+        scenario.evaluate.every_epochs = 0.1 + 0.2 * static_cast<double>(seed % 7);
+        scenario.evaluate.mode = EvaluateSpec::Mode::pause;
+        const auto task = learn::make_task(scenario);
+        const auto run = simulate(scenario, it.samples, it.network, task.get());
+        demand(run.report.status == Status::finished, "the run did not end: " + run.report.detail);
+        REQUIRE_NOTHROW(check_books(scenario, it.samples, run.ledger, run.started));
+        // The last one is taken while the run ends.
+        for (std::size_t i = 0; i + 1 < run.ledger.evals.size(); ++i) {
+            ++evaluations;
+            const Time at = run.ledger.evals[i].time_ns;
+            for (const auto& row : run.ledger.gradients)
+                if (row.applied_ns >= 0) REQUIRE_FALSE((row.begin_ns < at && row.push_ns >= at));
+        }
+    }
+    CHECK(evaluations > 1000);
+}

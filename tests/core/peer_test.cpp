@@ -1,0 +1,38 @@
+// Peers that are lost.
+#include "core/role.hpp"
+
+#include <doctest/doctest.h>
+
+using namespace rubato;
+
+TEST_CASE("server: what a lost peer was dealt and never sent is cancelled, and nothing else") {
+    Scenario scenario;
+    scenario.model.gradients = false;
+    scenario.workers.groups = {{2, "default", 0}};
+    scenario.workers.batch_size = 5;
+    scenario.protocol.name = "async";
+    scenario.stop.epochs = 10;
+    auto roles = make_roles(scenario, 20, 0);
+    Actions actions;
+    step(roles[0], 0, Start{0}, actions);  // both are dealt a batch
+    Push push;
+    push.batch = {0, 5, 0};
+    actions.clear();
+    step(roles[0], 10, Delivered{1, Channel::gradient, push, {1, 0, 0}, 5, 5}, actions);
+    actions.clear();
+    step(roles[0], 20, PeerLost{1}, actions);
+    CHECK(actions.gradients.empty());  // its gradient has come
+    step(roles[0], 20, PeerLost{2}, actions);
+    REQUIRE(actions.gradients.size() == 1);
+    const auto& row = actions.gradients.front();
+    CHECK(row.outcome == Outcome::cancelled);
+    CHECK(row.worker == 1);
+    CHECK(row.worker_seq == 0);
+    CHECK(row.batch == Batch{0, 5, 5});
+    CHECK(row.read_version == 0);
+    actions.clear();
+    step(roles[0], 30, Abandoned{Status::stalled}, actions);
+    REQUIRE(actions.gradients.size() == 1);
+    CHECK(actions.gradients.front().worker == 0);
+    CHECK(actions.gradients.front().outcome == Outcome::leftover);
+}

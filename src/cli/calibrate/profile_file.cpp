@@ -42,7 +42,7 @@ void refuse_unknown_keys(const Node& node, const Node& schema, const std::string
             continue;
         }
         const std::string near = nearest(member.key, known);
-        const bool scenario = path.empty() && near.empty() && schema_at(member.key) != nullptr;
+        const bool scenario = path.empty() && schema_at(member.key) != nullptr;
         throw InputError(member.where, inside(path, member.key),
                          "unknown key" + (scenario ? "; this is a key of scenarios, and the file should be a profile"
                                           : near.empty() ? "; known are " + one_of(known, "and")

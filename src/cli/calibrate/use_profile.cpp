@@ -118,10 +118,12 @@ void put_device(Node& object, const Profile& profile, const DeviceProfile& devic
     Node quantiles = Node::object();
     std::int64_t n = 0;
     for (const auto& [batch, times] : device.batches) {
-        writer.set(seconds, std::to_string(batch), Node::of(times.mean));
+        writer.set(seconds, std::to_string(batch), Node::of(times.mean + device.dispatch_s));
         n += times.n;
-        if (!times.quantiles.empty())
-            writer.set(quantiles, std::to_string(batch), list_of(times.quantiles, writer.where()));
+        if (times.quantiles.empty()) continue;
+        std::vector<double> values = times.quantiles;
+        for (double& value : values) value += device.dispatch_s;
+        writer.set(quantiles, std::to_string(batch), list_of(values, writer.where()));
     }
     for (const char* key : {"c", "p", "b0", "a", "b", "profile", "quantiles", "levels"}) object.erase(key);
     if (writer.may_set(object, {"comment"}))

@@ -148,7 +148,7 @@ void declare_calibrate(CLI::App& app, CalibrateOptions& options) {
         "  rubato calibrate scenarios/quickstart.json --out here.json\n"
         "  rubato calibrate --run runs/one --out here.json\n"
         "  rubato calibrate --timings gpu.csv --network nccl.csv --out cluster.json\n"
-        "  rubato run scenarios/quickstart.json --set cluster.profile=here.json");
+        "  rubato run scenarios/quickstart.json --set 'cluster={\"profile\": \"here.json\"}'");
     calibrate->allow_extras();
 }
 

@@ -198,7 +198,8 @@ class CalibrateTest(unittest.TestCase):
         self.assertFalse([text for text in both["notes"] if text.startswith("network")])
 
     def test_this_machine_is_measured(self) -> None:
-        self.write("local.json", LOCAL)
+        # The scenario may name the profile that is yet to be written.
+        self.write("local.json", {**LOCAL, "cluster": {"profile": "local.profile.json"}})
         answer = self.call("calibrate", "local.json", "--seconds", "2", "--set", "workers.batch_size=20")
         self.assertRegex(answer.stdout, r"compute +default, batch size 5: ")
         profile = self.read("local.profile.json")
@@ -263,6 +264,25 @@ class CalibrateTest(unittest.TestCase):
         os.mkdir(self.work / "empty")
         self.assertEqual(self.refused("calibrate", "--run", "empty"),
                          "empty: is no run directory, it has no scenario.json")
+
+    def test_a_crowded_link_is_told_from_a_slow_one(self) -> None:
+        """Two messages at once, of thirty that want to: what waits is no latency."""
+        network = {"model": "flow", "concurrent_transfers": 2, "star": STAR}
+        scenario = {**BASE, "cost": {"push_bytes": "2MB"}, "workers": {"count": 30, "batch_size": 32},
+                    "cluster": {**BASE["cluster"], "network": network}}
+        profile = self.round_trip("crowded", scenario)
+        self.assertAlmostEqual(profile["network"]["bandwidth"], 1e9, delta=1.5e8)
+
+    def test_runs_in_which_nothing_takes_time(self) -> None:
+        star = {"bandwidth": "1GBps", "latency": 0}
+        scenario = {**BASE, "cost": {"push_bytes": 0}, "cluster": {
+            "network": {"model": "flow", "star": star}, "devices": {"default": {"seconds": {"32": 0.02}}}}}
+        self.run_scenario("free", {**scenario, "stop": {"gradients": 200}}, "--timeline")
+        answer = self.call("calibrate", "--run", "free")
+        self.assertIn("no message of the run took any time", answer.stderr)
+        profile = self.read("free.profile.json")
+        self.assertNotIn("network", profile)
+        self.assertEqual(profile["server"]["update"], {"n": 200, "fixed_s": 0, "per_byte_s": 0})
 
     def test_broken_runs(self) -> None:
         self.run_scenario("one", {**BASE, "stop": {"gradients": 500}})

@@ -148,6 +148,15 @@ TEST_CASE("a profile replaces the scenario's figures where that is asked for, pa
     CHECK(others.scenario.cluster.network.star.server_bandwidth == 3e9);
 }
 
+TEST_CASE("a scenario can be read without the profiles that it names") {
+    Node root =
+        parse_json(text_with(mixed, R"({"profile": "none.json", "devices": {"v100": {"profile": "none.json"}}})"), {});
+    drop_profiles(root);
+    const Loaded loaded = resolve_layers(root, "x");
+    CHECK(loaded.scenario.cluster.devices.at("v100").kind == DeviceSpec::Kind::flops);
+    CHECK(loaded.scenario.cluster.devices.contains("a100"));
+}
+
 TEST_CASE("a written profile reads back") {
     const Profile first = parse_profile(two_classes, "p.json");
     const std::string text = to_json(to_node(first));
@@ -247,6 +256,12 @@ TEST_CASE("quantiles of a sample keep its distribution") {
     for (std::size_t i = 0; i < levels.size(); ++i) {
         const auto below = std::upper_bound(sample.begin(), sample.end(), times.quantiles[i]) - sample.begin();
         CHECK(static_cast<double>(below) / 5000 == Approx(levels[i]).epsilon(0.001));
+    }
+    for (int round = 0; round < 500; ++round) {
+        std::vector<double> other;
+        for (int i = 0; i < 20 + round; ++i) other.push_back(0.1 * stream.uniform());
+        const auto quantiles = compute_times(other).quantiles;
+        REQUIRE(std::is_sorted(quantiles.begin(), quantiles.end()));
     }
     CHECK(times.quantiles.front() == sample.front());
     CHECK(times.quantiles.back() == sample.back());

@@ -3,10 +3,12 @@
 #include "cli/calibrate/of_run.hpp"
 #include "cli/calibrate/of_tables.hpp"
 #include "cli/calibrate/stopwatch.hpp"
+#include "cli/calibrate/use_profile.hpp"
 #include "cli/commands.hpp"
 #include "cli/error.hpp"
 #include "cli/estimate.hpp"
 #include "cli/exit_status.hpp"
+#include "cli/layers.hpp"
 #include "cli/load.hpp"
 #include "cli/log.hpp"
 #include "cli/oddities.hpp"
@@ -154,8 +156,13 @@ private:
 };
 
 Profile measured_here(const CalibrateOptions& options) {
-    const Loaded loaded = load_scenario(options.scenario, options.sets);
-    for (const auto& text : loaded.notes) note(text);
+    std::vector<std::string> notes;
+    Node tree = read_layers(options.scenario, options.sets, notes);
+    drop_profiles(tree);
+    Loaded loaded = resolve_layers(std::move(tree), fs::path(options.scenario).stem().string());
+    complete_sizes(loaded);
+    notes.insert(notes.end(), loaded.notes.begin(), loaded.notes.end());
+    for (const auto& text : notes) note(text);
     if (!loaded.scenario.model.gradients)
         throw InputError(loaded.tree.where, "model",
                          "the scenario is timing only and has no gradients to measure: name a model with "

@@ -89,7 +89,7 @@ private:
     }
 
     void measure_compute() {
-        const int batch = scenario_.workers.batch_size;
+        const auto batch = static_cast<int>(std::min<std::int64_t>(scenario_.workers.batch_size, task_.samples()));
         const auto batches = batches_around(batch, task_.samples());
         DeviceProfile device;
         device.source = "measured";

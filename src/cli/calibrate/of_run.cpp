@@ -141,6 +141,7 @@ void note_unlike_workers(const std::string& name, const std::vector<Timed>& time
         by_worker[time.worker].add(time.seconds);
         all.add(time.seconds);
     }
+    if (!(all.value() > 0)) return;
     int worst = -1;
     double largest = 0.05;
     for (const auto& [worker, mean] : by_worker) {

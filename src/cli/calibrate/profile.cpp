@@ -100,7 +100,9 @@ ComputeTimes compute_times(std::vector<double>& seconds) {
         const double place = level * static_cast<double>(seconds.size() - 1);
         const auto below = std::min(static_cast<std::size_t>(place), seconds.size() - 2);
         const double part = place - static_cast<double>(below);
-        times.quantiles.push_back(seconds[below] + (seconds[below + 1] - seconds[below]) * part);
+        // Rounding must not leave the interval: quantiles ascend.
+        times.quantiles.push_back(
+            std::min(seconds[below] + (seconds[below + 1] - seconds[below]) * part, seconds[below + 1]));
     }
     return times;
 }

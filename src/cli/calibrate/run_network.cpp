@@ -110,7 +110,9 @@ bool from_timeline(const RunTables& run, double control_s, NetworkProfile& netwo
         full = full || alone.saturated;
         std::vector<std::pair<double, double>> times;
         for (std::size_t i = 0; i < transfers.size(); ++i) times.emplace_back(transfers[i].bytes, alone.seconds[i]);
-        for (const MessageTime& message : medians_by_size(std::move(times))) network.messages.push_back(message);
+        for (const MessageTime& message : medians_by_size(std::move(times))) {
+            if (message.bytes > 0 && message.seconds > 0) network.messages.push_back(message);
+        }
     }
     if (capacity > 1 && !full)
         notes.emplace_back(
@@ -166,32 +168,53 @@ NetworkProfile of_latency(NetworkProfile network, const Totals& totals, double c
     return network;
 }
 
+/// What the messages of a run tell, for an inquiry of control_s (0: not known).
+struct Seen {
+    NetworkProfile network;
+    double control_s = 0;
+    double capacity = 0;  ///< of the server's link over a message's rate alone; 0: not known
+    double fastest_s = 0;
+    std::vector<std::string> notes;
+};
+
+Seen messages_of(const RunTables& run, const std::vector<bool>& remote, const Totals& totals, double control_s) {
+    Seen seen;
+    NetworkProfile& network = seen.network;
+    network.source = "run";
+    seen.control_s = control_s;
+    if (!from_timeline(run, control_s, network, seen.capacity, seen.notes))
+        from_totals(run, remote, totals, control_s, network, seen.notes);
+    if (network.messages.empty()) {
+        seen.notes.emplace_back(
+            "network: no message of the run took any time, so that it says nothing about a network");
+        seen.control_s = 0;
+        return seen;
+    }
+    seen.fastest_s = network.messages.front().seconds;
+    network.bytes = {network.messages.front().bytes, network.messages.front().bytes};
+    for (const auto& message : network.messages) {
+        network.bytes.smallest = std::min(network.bytes.smallest, message.bytes);
+        network.bytes.largest = std::max(network.bytes.largest, message.bytes);
+        seen.fastest_s = std::min(seen.fastest_s, message.seconds);
+    }
+    return seen;
+}
+
 }  // namespace
 
 std::optional<NetworkProfile> network_of_run(const RunTables& run, std::vector<std::string>& notes) {
     if (run.workers.empty() || run.servers.empty()) return std::nullopt;
     const auto remote = remote_workers(run);
     const Totals totals = totals_of(run, remote);
-    NetworkProfile network;
-    network.source = "run";
-    double control_s = control_seconds(run, totals);
-    double capacity = 0;
-    const bool recorded = from_timeline(run, control_s, network, capacity, notes);
-    if (!recorded) from_totals(run, remote, totals, control_s, network, notes);
-    if (network.messages.empty()) {
-        notes.emplace_back("network: no message of the run took any time, so that it says nothing about a network");
-        return std::nullopt;
-    }
-    network.bytes = {network.messages.front().bytes, network.messages.front().bytes};
-    double fastest = network.messages.front().seconds;
-    for (const auto& message : network.messages) {
-        network.bytes.smallest = std::min(network.bytes.smallest, message.bytes);
-        network.bytes.largest = std::max(network.bytes.largest, message.bytes);
-        fastest = std::min(fastest, message.seconds);
-    }
-    if (control_s >= fastest) return of_latency(std::move(network), totals, control_s, notes);
-    if (control_s > 0 && network.bytes.smallest > control_bytes)
-        network.messages.insert(network.messages.begin(), {control_bytes, control_s, totals.inquiries});
+    Seen seen = messages_of(run, remote, totals, control_seconds(run, totals));
+    // In simulation, inquiries cannot take as long as messages; their replies have waited for others at a link.
+    if (run.backend == "sim" && seen.control_s >= seen.fastest_s) seen = messages_of(run, remote, totals, 0);
+    NetworkProfile& network = seen.network;
+    notes.insert(notes.end(), seen.notes.begin(), seen.notes.end());
+    if (network.messages.empty()) return std::nullopt;
+    if (seen.control_s >= seen.fastest_s) return of_latency(std::move(network), totals, seen.control_s, notes);
+    if (seen.control_s > 0 && network.bytes.smallest > control_bytes)
+        network.messages.insert(network.messages.begin(), {control_bytes, seen.control_s, totals.inquiries});
     else if (network.bytes.smallest == network.bytes.largest)
         notes.emplace_back(
             fmt::format("network: messages of one size, {:.0f} bytes, do not tell latency and bandwidth "
@@ -199,10 +222,10 @@ std::optional<NetworkProfile> network_of_run(const RunTables& run, std::vector<s
                         network.bytes.smallest));
     const LineFit fit = fit_line(network.messages);
     network.latency_s = fit.fixed_s;
-    network.bandwidth = fit.per_byte_s > 0 ? 1 / fit.per_byte_s : network.bytes.largest / fastest;
+    network.bandwidth = fit.per_byte_s > 0 ? 1 / fit.per_byte_s : network.bytes.largest / seen.fastest_s;
     network.largest_error = fit.largest_error;
-    if (capacity > 1.001) network.server_bandwidth = capacity * network.bandwidth;
-    return network;
+    if (seen.capacity > 1.001) network.server_bandwidth = seen.capacity * network.bandwidth;
+    return std::move(network);
 }
 
 }  // namespace rubato::cli

@@ -250,4 +250,18 @@ void use_profiles(Node& root, std::vector<std::string>& notes) {
                         " does not");
 }
 
+void drop_profiles(Node& root) {
+    const Writer writer({}, false);
+    Node* cluster = root.find("cluster");
+    if (!cluster || !cluster->is(Kind::object)) return;
+    const bool named = file_name(*cluster, "profile") != nullptr;
+    if (named) cluster->erase("profile");
+    Node* devices = writer.object_at(*cluster, "devices");
+    if (!devices) return;
+    for (auto& member : devices->members) {
+        if (member.value.is(Kind::object) && file_name(member.value, "profile")) member.value.erase("profile");
+    }
+    for (const auto& name : named ? classes_of(root) : std::set<std::string>()) writer.object_at(*devices, name);
+}
+
 }  // namespace rubato::cli

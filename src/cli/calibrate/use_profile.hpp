@@ -21,6 +21,10 @@ struct ProfileParts {
 /// `notes`. Throws InputError where a profile cannot be read or lacks the device.
 void use_profiles(Node& root, std::vector<std::string>& notes);
 
+/// Takes the names of profiles away, and leaves classes of devices that only they define without figures: for whoever
+/// measures what they are to hold. Before the walk.
+void drop_profiles(Node& root);
+
 /// Puts a profile into a scenario that is not yet checked, as cluster.profile does: classes of devices that workers
 /// name and the scenario does not define, costs of the server, the inline star. What the scenario gives itself stays,
 /// unless `replace`: then the figures of the profile replace the scenario's, and a part that the profile has no figures

@@ -22,6 +22,7 @@ namespace {
 struct Arguments {
     RunOptions run;
     SweepOptions sweep;
+    CalibrateOptions calibrate;
     std::string topic;
     std::string run_directory;
     std::string file = "scenario.json";
@@ -33,7 +34,7 @@ struct Arguments {
 
 /// Commands of later versions.
 const std::vector<std::string>& later_commands() {
-    static const std::vector<std::string> names{"compare", "calibrate"};
+    static const std::vector<std::string> names{"compare"};
     return names;
 }
 
@@ -115,6 +116,41 @@ void declare_sweep(CLI::App& app, SweepOptions& options) {
         "  rubato sweep scenarios/bench/sweep-bench.json --out runs/bench -j 2\n"
         "  rubato sweep scenarios/bench/sweep-bench.json --out runs/bench --best 5 --by time_s");
     sweep->allow_extras();
+}
+
+void declare_calibrate(CLI::App& app, CalibrateOptions& options) {
+    CLI::App* calibrate = app.add_subcommand(
+        "calibrate",
+        "writes a profile of a machine, which cluster.profile reads: measured here, from a run, or from tables");
+    calibrate->add_option("SCENARIO", options.scenario,
+                          "measure this machine with the model, batch size and workers of a scenario (JSON)");
+    add_sets(*calibrate, options.sets);
+    calibrate->add_option("--seconds", options.seconds, "time limit of a measurement (default: 60)")
+        ->type_name("S")
+        ->check(CLI::Range(0.1, 86400.0).description(""));
+    calibrate->add_option("--run", options.run, "take the figures from the tables of a run, on any backend")
+        ->type_name("DIR");
+    calibrate
+        ->add_option("--timings", options.timings,
+                     "take compute times from a table device,batch,seconds (CSV, a gradient a row)")
+        ->type_name("FILE");
+    calibrate
+        ->add_option("--network", options.network,
+                     "fit latency and bandwidth to a table bytes,seconds (CSV, a message a row)")
+        ->type_name("FILE");
+    calibrate->add_option("--out", options.out, "file to write (default: NAME.profile.json, by the name of the source)")
+        ->type_name("FILE");
+    calibrate->add_flag("--force", options.force, "replace a file that exists");
+    calibrate->add_flag("--quiet", options.quiet, "print errors only: no table and notes");
+    calibrate->footer(
+        "Sources may be combined; a table replaces what the run says of the same devices, or of the network.\n"
+        "docs/calibration.md tells what is measured and how it is used.\n\n"
+        "Examples:\n"
+        "  rubato calibrate scenarios/quickstart.json --out here.json\n"
+        "  rubato calibrate --run runs/one --out here.json\n"
+        "  rubato calibrate --timings gpu.csv --network nccl.csv --out cluster.json\n"
+        "  rubato run scenarios/quickstart.json --set 'cluster={\"profile\": \"here.json\"}'");
+    calibrate->allow_extras();
 }
 
 void declare_small(CLI::App& app, Arguments& arguments) {
@@ -199,6 +235,7 @@ void declare(CLI::App& app, Arguments& arguments) {
     app.require_subcommand(0, 1);
     declare_run(app, arguments.run);
     declare_sweep(app, arguments.sweep);
+    declare_calibrate(app, arguments.calibrate);
     declare_small(app, arguments);
     app.get_subcommand("run")->allow_extras();
     app.set_help_flag("-h,--help", "print this; COMMAND --help tells the options of a command");
@@ -292,6 +329,7 @@ int dispatch(const CLI::App& app, const Arguments& arguments) {
         if (arguments.run_directory.empty()) throw InputError("replay: expected a run directory");
         return replay_command(arguments.run_directory);
     }
+    if (name == "calibrate") return calibrate_command(arguments.calibrate);
     if (name == "sweep") {
         if (arguments.sweep.sweep.empty()) throw InputError("sweep: expected a sweep file");
         return sweep_command(arguments.sweep);

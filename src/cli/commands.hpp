@@ -33,7 +33,21 @@ struct SweepOptions {
     bool quiet = false;
 };
 
+/// What to calibrate from: a scenario or a run, tables, or both.
+struct CalibrateOptions {
+    std::string scenario;  ///< measured here
+    std::string run;       ///< run directory
+    std::string timings;   ///< device,batch,seconds
+    std::string network;   ///< bytes,seconds
+    std::string out;       ///< empty: NAME.profile.json
+    std::vector<std::string> sets;
+    double seconds = 60;  ///< limit of a measurement
+    bool force = false;
+    bool quiet = false;
+};
+
 int run_command(const RunOptions& options);
+int calibrate_command(const CalibrateOptions& options);
 int sweep_command(const SweepOptions& options);
 int check_command(const std::string& scenario, const std::vector<std::string>& sets, const std::string& hostfile = "");
 /// `what`: empty for everything.

@@ -22,6 +22,8 @@ namespace {
 struct Arguments {
     RunOptions run;
     SweepOptions sweep;
+    CompareOptions compare;
+    std::vector<std::string> sides;  ///< of compare, with `between_sides` between
     std::string topic;
     std::string run_directory;
     std::string file = "scenario.json";
@@ -32,9 +34,13 @@ struct Arguments {
 
 /// Commands of later versions.
 const std::vector<std::string>& later_commands() {
-    static const std::vector<std::string> names{"compare", "calibrate"};
+    static const std::vector<std::string> names{"calibrate"};
     return names;
 }
+
+/// Stands for the `--` between the sides of a comparison: CLI11 takes every word behind that for a name, options too.
+/// No argument can hold it.
+const char* const between_sides = "\n--\n";
 
 /// Values of --set begin with a key, so that nothing in them is taken for another value or a list.
 void add_sets(CLI::App& command, std::vector<std::string>& sets) {
@@ -116,6 +122,42 @@ void declare_sweep(CLI::App& app, SweepOptions& options) {
     sweep->allow_extras();
 }
 
+void declare_compare(CLI::App& app, CompareOptions& options, std::vector<std::string>& sides) {
+    CLI::App* compare = app.add_subcommand(
+        "compare", "lays predicted runs beside measured ones, SIM... -- REAL..., and says why they differ");
+    compare
+        ->add_option("SIM... -- REAL", sides,
+                     "run directories; of several on a side (seeds) the means are compared. Both sides may be of any "
+                     "backend, also simulations both")
+        ->expected(-1)
+        ->type_name(" ");
+    compare->add_flag("--explain", options.explain,
+                      "divide the gap in seconds per gradient among causes and workers (default: figures only)");
+    compare
+        ->add_option("--max", options.limits,
+                     "exit with status 1 where the size of the relative error of FIGURE is above LIMIT, 0.1 for 10 %; "
+                     "may be repeated; the figures are below")
+        ->type_name("FIGURE=LIMIT")
+        ->expected(1)
+        ->allow_extra_args(false)
+        ->take_all();
+    compare
+        ->add_option("--timeline", options.timeline,
+                     "also write both timelines (rubato run --timeline) into one Chrome trace, for Perfetto")
+        ->type_name("FILE");
+    compare->add_flag("--json", options.json, "all of it as JSON (default: tables)");
+    compare->add_option("-o,--output", options.output, "where to write it (default: standard output)")
+        ->type_name("FILE");
+    compare->footer(
+        "Figures of --max:\n" + compare_figures_text() +
+        "\nExit status 1: a figure is beyond its limit. docs/compare.md tells how to read the causes.\n\n"
+        "Examples:\n"
+        "  rubato compare runs/sim -- runs/real --explain\n"
+        "  rubato compare runs/sim-* -- runs/real-* --max throughput=0.1 --max staleness=0.05 --max ks=0.1\n"
+        "  rubato compare runs/sim -- runs/real --timeline both.json");
+    compare->allow_extras();
+}
+
 void declare_small(CLI::App& app, Arguments& arguments) {
     CLI::App* init = app.add_subcommand("init", "writes a small scenario, with comments, that runs as it is");
     init->add_option("FILE", arguments.file, "file to write; - is stdout (default: " + arguments.file + ")");
@@ -192,6 +234,7 @@ void declare(CLI::App& app, Arguments& arguments) {
     app.require_subcommand(0, 1);
     declare_run(app, arguments.run);
     declare_sweep(app, arguments.sweep);
+    declare_compare(app, arguments.compare, arguments.sides);
     declare_small(app, arguments);
     app.get_subcommand("run")->allow_extras();
     app.set_help_flag("-h,--help", "print this; COMMAND --help tells the options of a command");
@@ -203,7 +246,8 @@ void declare(CLI::App& app, Arguments& arguments) {
     app.footer(
         "Exit status:\n"
         "  0   done; of a run: it finished\n"
-        "  1   a negative verdict: a replay differs, a sweep has failed points\n"
+        "  1   a negative verdict: a replay differs, a comparison is beyond its limits, a sweep has failed\n"
+        "      points\n"
         "  2   the input is wrong, or an output cannot be written; one line says what, where and what was expected\n"
         "  3   the run ended otherwise, such as diverged or interrupted; its summary.json says how\n"
         "  70  an internal error\n\n"
@@ -262,6 +306,28 @@ int help(const std::string& topic) {
     return exit_finished;
 }
 
+CompareOptions sides_of(const Arguments& arguments) {
+    CompareOptions options = arguments.compare;
+    bool behind = false;
+    for (const auto& word : arguments.sides) {
+        if (word == between_sides && !behind)
+            behind = true;
+        else
+            (behind ? options.measured : options.predicted).push_back(word == between_sides ? "--" : word);
+    }
+    return options;
+}
+
+/// The command line with the first `--` of a comparison replaced.
+std::vector<const char*> mark_sides(int argc, const char* const* argv) {
+    std::vector<const char*> words(argv, argv + argc);
+    if (argc < 2 || std::string_view(argv[1]) != "compare") return words;
+    const auto found =
+        std::find_if(words.begin(), words.end(), [](const char* word) { return std::string_view(word) == "--"; });
+    if (found != words.end()) *found = between_sides;
+    return words;
+}
+
 int dispatch(const CLI::App& app, const Arguments& arguments) {
     const auto chosen = app.get_subcommands();
     const auto extras = app.remaining();
@@ -275,6 +341,7 @@ int dispatch(const CLI::App& app, const Arguments& arguments) {
     if (name == "plot") return plot_command(command.remaining());
     if (name == "table") return table_command(command.remaining());
     if (const auto rest = command.remaining(); !rest.empty()) refuse_extra(command, rest.front());
+    if (name == "compare") return compare_command(sides_of(arguments));
     const RunOptions& options = arguments.run;
     if (name == "init") return init_command(arguments.file, arguments.protocol, arguments.force);
     if (name == "list") return list_command(arguments.topic);
@@ -303,7 +370,7 @@ int run_program(int argc, const char* const* argv) {
         Arguments arguments;
         declare(app, arguments);
         try {
-            app.parse(argc, argv);
+            app.parse(argc, mark_sides(argc, argv).data());
         } catch (const CLI::Success& wanted) {
             return app.exit(wanted);
         } catch (const CLI::ParseError& problem) {

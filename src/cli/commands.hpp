@@ -33,6 +33,16 @@ struct SweepOptions {
     bool quiet = false;
 };
 
+struct CompareOptions {
+    std::vector<std::string> predicted, measured;  ///< run directories
+    std::vector<std::string> limits;               ///< FIGURE=LIMIT
+    std::string substitute;                        ///< part of the cluster to take from the measured run; empty: none
+    std::string output;                            ///< file; empty: stdout
+    std::string timeline;                          ///< file for both timelines; empty: none
+    bool explain = false;
+    bool json = false;
+};
+
 int run_command(const RunOptions& options);
 int sweep_command(const SweepOptions& options);
 int check_command(const std::string& scenario, const std::vector<std::string>& sets);
@@ -45,6 +55,9 @@ int help_command(const std::string& topic, const std::vector<std::string>& comma
 /// Prints the JSON Schema of scenarios.
 int schema_command();
 int replay_command(const std::string& run_directory);
+int compare_command(const CompareOptions& options);
+/// What `compare --max` may name, with what it is; for help.
+std::string compare_figures_text();
 /// `arguments`: KIND RUN_OR_SWEEP... and options of the analysis.
 int plot_command(const std::vector<std::string>& arguments);
 /// `arguments`: SWEEP... and options of the analysis.

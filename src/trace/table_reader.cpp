@@ -8,7 +8,8 @@ namespace rubato::trace {
 
 TableReader::TableReader(const std::string& path, std::vector<std::string_view> wanted)
     : path_(path), file_(path, std::ios::binary), wanted_(std::move(wanted)) {
-    if (!file_ || !std::getline(file_, line_text_)) throw std::invalid_argument(path_ + ": cannot be read, or is empty");
+    if (!file_ || !std::getline(file_, line_text_))
+        throw std::invalid_argument(path_ + ": cannot be read, or is empty");
     split(line_text_);
     columns_ = used_;
     for (const std::string_view name : wanted_) {

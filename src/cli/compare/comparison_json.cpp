@@ -14,7 +14,9 @@ public:
     }
     /// null where there is no number.
     Object& set(const char* key, double value) { return set(key, number(value)); }
-    Object& set(const char* key, const std::optional<double>& value) { return set(key, value ? number(*value) : Node{}); }
+    Object& set(const char* key, const std::optional<double>& value) {
+        return set(key, value ? number(*value) : Node{});
+    }
     Object& set(const char* key, const std::string& value) { return set(key, Node::of(value)); }
     Node done() { return std::move(node_); }
 
@@ -61,6 +63,9 @@ Node gap_line(const GapLine& line) {
         .set("predicted", line.predicted)
         .set("measured", line.measured)
         .set("difference", line.difference())
+        .set("own", line.own)
+        .set("total", line.total)
+        .set("noise", line.noise)
         .set("share", line.share)
         .done();
 }

@@ -60,7 +60,8 @@ std::string figures(const Comparison& comparison) {
         const bool cause = std::string_view(figure.kind->unit) == "s/gradient";
         if (cause && zero(figure.predicted) && zero(figure.measured)) continue;
         out += row(figure.kind->name, cell(*figure.kind, figure.predicted), cell(*figure.kind, figure.measured),
-                   percent(figure.error), cause                      ? "a gradient"
+                   percent(figure.error),
+                   cause                       ? "a gradient"
                    : is_duration(*figure.kind) ? ""
                                                : figure.kind->unit);
     }
@@ -87,16 +88,22 @@ std::string histogram(const Comparison& comparison) {
     return out + fmt::format("  ks: {:.4f}, the largest difference of the distribution functions\n", comparison.ks);
 }
 
-std::string gap_row(const std::string& name, const GapLine& line) {
-    return row(name, duration_text(line.predicted), duration_text(line.measured),
-               duration_text(line.difference(), true), fmt::format("{:8.1f} %", 100 * line.share));
+/// `passed`: whether differences were passed on between causes.
+std::string gap_row(const std::string& name, const GapLine& line, bool passed) {
+    const double elsewhere = line.total - line.difference();
+    const double share = std::fabs(line.share) < 0.0005 ? 0 : 100 * line.share;
+    return fmt::format("  {:<38} {:>10} {:>10} {:>11} {:>12} {:>8.1f} %\n", name, duration_text(line.predicted),
+                       duration_text(line.measured), duration_text(line.difference(), true),
+                       passed ? duration_text(elsewhere, true) : "", share);
 }
 
-std::string gap_table(const std::string& title, const std::vector<GapLine>& lines, std::size_t most) {
-    std::string out = "\n" + title + "\n" + row("cause", "predicted", "measured", "difference", "share of gap");
+std::string gap_table(const std::string& title, const std::vector<GapLine>& lines, std::size_t most, bool passed) {
+    std::string out = "\n" + title + "\n";
+    out += fmt::format("  {:<38} {:>10} {:>10} {:>11} {:>12} {:>10}\n", "cause", "predicted", "measured", "difference",
+                       passed ? "passed on" : "", "of the gap");
     for (std::size_t i = 0; i < lines.size() && i < most; ++i) {
         if (lines[i].predicted == 0 && lines[i].measured == 0) continue;
-        out += gap_row(line_text(lines[i]), lines[i]);
+        out += gap_row(line_text(lines[i]), lines[i], passed);
     }
     if (lines.size() > most) out += fmt::format("  {} smaller ones are in --json\n", lines.size() - most);
     return out;
@@ -109,9 +116,10 @@ std::string explanation_text(const Explanation& it) {
                                   duration_text(it.gap(), true), 100 * it.gap() / it.predicted);
     if (!it.steady) out += "over the whole run: the steady window cannot be told without all rows of gradients.csv\n";
     if (!it.followed) out += "waits are not followed to whom they were for: that takes all rows of gradients.csv\n";
-    out += gap_table(it.followed ? "causes, each wait charged to whom it was for" : "causes", it.lines, lines_shown);
-    out += gap_table("as spent, by worker (per gradient of its own)", it.by_worker, lines_shown);
-    out += gap_table("as spent, over all workers", it.by_cause, causes);
+    out += gap_table("causes: each wait with whom it was for, and differences passed on to what they follow from",
+                     it.lines, lines_shown, true);
+    out += gap_table("as spent, by worker (per gradient of its own)", it.by_worker, lines_shown, false);
+    out += gap_table("as spent, over all workers", it.by_cause, causes, false);
     return out + "\n" + it.reading + "\n";
 }
 

@@ -1,7 +1,7 @@
 // Why two sides differ: the gap in seconds per gradient, divided among causes and workers.
 #pragma once
 
-#include "cli/compare/phases.hpp"
+#include "cli/compare/side.hpp"
 
 #include <string>
 #include <vector>
@@ -14,15 +14,19 @@ struct GapLine {
     std::vector<WorkerId> workers;  ///< whose; all of them where the cause is not one of particular workers
     enum class Who { some, others, all } who = Who::all;
     double predicted = 0, measured = 0;
+    double own = 0;    ///< the part of the difference that is the cause's own
+    double total = 0;  ///< what it answers for: its own, and what follows from it elsewhere
+    double noise = 0;  ///< standard error of `own`, as far as it is known; 0 where it is significant
     double share = 0;  ///< of the gap
     double difference() const { return measured - predicted; }
 };
 
 struct Explanation {
     double predicted = 0, measured = 0;  ///< seconds of a worker per gradient of the run
-    /// Waits charged to those whom they were for; adds up to the gap. The largest difference first.
+    /// Waits charged to those whom they were for. Predicted and measured add up to those above, totals to the gap. What
+    /// answers for most, beyond three standard errors, comes first.
     std::vector<GapLine> lines;
-    /// As spent, by cause over all workers; adds up to the gap. In the order of Cause.
+    /// As spent, by cause over all workers; in the order of Cause. Here and below a total is the difference.
     std::vector<GapLine> by_cause;
     /// As spent, a line a worker and cause: seconds per gradient of its own, which add up to those of the worker;
     /// shares add up to 1. The largest share first.
@@ -32,19 +36,6 @@ struct Explanation {
     double gap() const { return measured - predicted; }
 };
 
-/// One side: the mean over its runs.
-struct Side {
-    std::vector<WorkerPhases> workers;
-    double seconds_per_push = 0, seconds_per_update = 0, seconds_per_pull = 0;  ///< of the server; 0: not known
-};
-Side mean_side(const std::vector<RecordedRun>& runs, const std::vector<RunPhases>& phases);
-
-/// The gap is that of H = lambda / (gradients per second), seconds of a worker per gradient. With s seconds per own
-/// gradient a worker makes 1/s gradients a second, so that H = lambda / sum(1/s), and exactly
-///
-///     H' - H = sum over workers of weight * (s' - s),  weight = lambda / (R R' s s'),  R = sum(1/s)
-///
-/// where s is a sum over causes. For equal workers the weight is 1/lambda.
 Explanation explain(const Side& predicted, const Side& measured, bool followed, bool steady);
 
 /// "worker 3", "workers 0-2 and 5", "all workers".

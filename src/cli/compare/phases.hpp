@@ -11,20 +11,10 @@
 namespace rubato::cli {
 
 /// What a worker's time goes to; columns of workers.csv.
-enum class Cause {
-    compute,
-    push_queued,
-    push_moving,
-    pull_request,
-    pull_moving,
-    policy_wait,
-    apply_wait,
-    idle
-};
+enum class Cause { compute, push_queued, push_moving, pull_request, pull_moving, policy_wait, apply_wait, idle };
 inline constexpr std::size_t causes = 8;
-inline constexpr std::array<std::string_view, causes> cause_names{"compute",      "push queued", "push moving",
-                                                                  "pull request", "pull moving", "policy wait",
-                                                                  "apply wait",   "idle"};
+inline constexpr std::array<std::string_view, causes> cause_names{
+    "compute", "push queued", "push moving", "pull request", "pull moving", "policy wait", "apply wait", "idle"};
 
 /// Seconds by cause.
 struct Seconds : std::array<double, causes> {

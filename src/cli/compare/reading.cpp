@@ -33,7 +33,8 @@ std::string clause(Cause cause, const std::string& who, const std::string& longe
         case Cause::pull_request: return fmt::format("replies to {} take {} until they begin to move", who, longer);
         case Cause::pull_moving: return fmt::format("weights for {} are {} on the network", who, longer);
         case Cause::policy_wait: return fmt::format("the policy holds {} back {}", who, longer);
-        case Cause::apply_wait: return fmt::format("requests of {} wait {} behind other work of the server", who, longer);
+        case Cause::apply_wait:
+            return fmt::format("requests of {} wait {} behind other work of the server", who, longer);
         case Cause::idle: return fmt::format("time without work of {} is {}", who, longer);
     }
     return {};
@@ -55,13 +56,11 @@ double spent(const GapLine& line, const Side& side) {
 std::string server_costs(const Side& predicted, const Side& measured) {
     const struct {
         const char* what;
-        double Side::*seconds;
-    } costs[] = {{"an update", &Side::seconds_per_update},
-                 {"taking in a push", &Side::seconds_per_push},
-                 {"sending weights", &Side::seconds_per_pull}};
+        ServerCost Side::*cost;
+    } costs[] = {{"an update", &Side::update}, {"taking in a push", &Side::push}, {"sending weights", &Side::pull}};
     std::vector<std::string> words;
     for (const auto& cost : costs) {
-        const double a = predicted.*cost.seconds, b = measured.*cost.seconds;
+        const double a = (predicted.*cost.cost).seconds, b = (measured.*cost.cost).seconds;
         if (std::fabs(a - b) > 0.05 * std::max(a, b))
             words.push_back(fmt::format("{} takes it {} instead of {}", cost.what, duration_text(b), duration_text(a)));
     }
@@ -75,11 +74,13 @@ std::string percent(double fraction) {
 }  // namespace
 
 std::string duration_text(double seconds, bool sign) {
-    const double size = std::fabs(seconds);
-    const auto [factor, unit] = size >= 1 || size == 0 ? std::pair(1.0, "s")
-                                : size >= 1e-3         ? std::pair(1e3, "ms")
-                                : size >= 1e-6         ? std::pair(1e6, "us")
-                                                       : std::pair(1e9, "ns");
+    // Times are whole nanoseconds: what is far below is left of a difference of sums.
+    const double size = std::fabs(seconds) < 1e-12 ? 0 : std::fabs(seconds);
+    if (size == 0) return "0 s";
+    const auto [factor, unit] = size >= 1      ? std::pair(1.0, "s")
+                                : size >= 1e-3 ? std::pair(1e3, "ms")
+                                : size >= 1e-6 ? std::pair(1e6, "us")
+                                               : std::pair(1e9, "ns");
     return sign ? fmt::format("{:+.3g} {}", seconds * factor, unit) : fmt::format("{:.3g} {}", seconds * factor, unit);
 }
 
@@ -104,16 +105,19 @@ std::string reading_of(const Explanation& explanation, const Side& predicted, co
     if (before > 0) what += ", " + percent(after / before - 1);
     what += ")";
     if (top.cause == Cause::apply_wait) what += server_costs(predicted, measured);
-    if (std::fabs(gap) < agreement) {
-        if (std::fabs(top.difference()) < agreement * explanation.predicted)
-            return fmt::format("Both sides agree: the gap is {} of a gradient's seconds, and no cause makes more.",
-                               percent(gap));
-        return fmt::format("Both sides agree within {} only because causes cancel; the largest: {}.", percent(gap),
-                           what);
-    }
-    return fmt::format("A gradient takes {} {} than predicted, and {:.0f} % of that is {}: {}.",
-                       duration_text(std::fabs(explanation.gap())), gap > 0 ? "more" : "less", 100 * top.share,
-                       line_text(top), what);
+    const double size = std::max(std::fabs(top.total), std::fabs(top.own)) / explanation.predicted;
+    if (std::fabs(gap) < agreement && size < agreement)
+        return fmt::format("Both sides agree: the gap is {} of a gradient's seconds, and no cause makes more.",
+                           percent(gap));
+    if (std::fabs(gap) < agreement)
+        return fmt::format("Both sides agree within {}, but causes cancel; the largest: {}.", percent(gap), what);
+    std::string text = fmt::format("A gradient takes {} {} than predicted, and {:.0f} % of that is due to {}: {}",
+                                   duration_text(std::fabs(explanation.gap())), gap > 0 ? "more" : "less",
+                                   100 * top.share, line_text(top), what);
+    const double follows = top.total - top.difference();
+    if (std::fabs(follows) > agreement * explanation.predicted)
+        text += fmt::format("; {} of the gap is at other places and follows from it", duration_text(follows, true));
+    return text + ".";
 }
 
 }  // namespace rubato::cli

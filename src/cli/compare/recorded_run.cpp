@@ -117,8 +117,7 @@ RecordedRun read_run(const std::string& directory, std::vector<std::string>& war
     if (run.summary.status != "finished")
         warnings.push_back(directory + ": the run ended as " + run.summary.status +
                            "; its figures are those until then");
-    if (run.summary.updates == 0)
-        throw InputError(directory + ": no update was made, so there is nothing to compare");
+    if (run.summary.updates == 0) throw InputError(directory + ": no update was made, so there is nothing to compare");
     run.workers = read_table(folder / "workers.csv", trace::read_workers, warnings);
     run.servers = read_table(folder / "servers.csv", trace::read_servers, warnings);
     if (fs::exists(folder / "updates.csv", error))

@@ -24,6 +24,7 @@ struct Arguments {
     SweepOptions sweep;
     CompareOptions compare;
     std::vector<std::string> sides;  ///< of compare, with `between_sides` between
+    CalibrateOptions calibrate;
     std::string topic;
     std::string run_directory;
     std::string file = "scenario.json";
@@ -31,12 +32,6 @@ struct Arguments {
     bool force = false;
     bool schema = false;
 };
-
-/// Commands of later versions.
-const std::vector<std::string>& later_commands() {
-    static const std::vector<std::string> names{"calibrate"};
-    return names;
-}
 
 /// Stands for the `--` between the sides of a comparison: CLI11 takes every word behind that for a name, options too.
 /// No argument can hold it.
@@ -134,6 +129,14 @@ void declare_compare(CLI::App& app, CompareOptions& options, std::vector<std::st
     compare->add_flag("--explain", options.explain,
                       "divide the gap in seconds per gradient among causes and workers (default: figures only)");
     compare
+        ->add_option("--substitute", options.substitute,
+                     "simulate the predicted runs again with this part (compute, network or server) as the measured "
+                     "ones had it, and tell how much of the gap that closes; may be repeated")
+        ->type_name("PART")
+        ->expected(1)
+        ->allow_extra_args(false)
+        ->take_all();
+    compare
         ->add_option("--max", options.limits,
                      "exit with status 1 where the size of the relative error of FIGURE is above LIMIT, 0.1 for 10 %; "
                      "may be repeated; the figures are below")
@@ -154,8 +157,36 @@ void declare_compare(CLI::App& app, CompareOptions& options, std::vector<std::st
         "Examples:\n"
         "  rubato compare runs/sim -- runs/real --explain\n"
         "  rubato compare runs/sim-* -- runs/real-* --max throughput=0.1 --max staleness=0.05 --max ks=0.1\n"
+        "  rubato compare runs/sim -- runs/real --substitute compute --substitute network\n"
         "  rubato compare runs/sim -- runs/real --timeline both.json");
     compare->allow_extras();
+}
+
+void declare_calibrate(CLI::App& app, CalibrateOptions& options) {
+    CLI::App* calibrate = app.add_subcommand(
+        "calibrate", "writes a profile of a machine, from a run or from tables, which cluster.profile reads");
+    calibrate->add_option("--run", options.run, "take the figures from the tables of a run, on any backend")
+        ->type_name("DIR");
+    calibrate
+        ->add_option("--timings", options.timings,
+                     "take compute times from a table device,batch,seconds (CSV, a gradient a row)")
+        ->type_name("FILE");
+    calibrate
+        ->add_option("--network", options.network,
+                     "fit latency and bandwidth to a table bytes,seconds (CSV, a message a row)")
+        ->type_name("FILE");
+    calibrate->add_option("--out", options.out, "file to write (default: NAME.profile.json, by the name of the source)")
+        ->type_name("FILE");
+    calibrate->add_flag("--force", options.force, "replace a file that exists");
+    calibrate->add_flag("--quiet", options.quiet, "print errors only: no table and notes");
+    calibrate->footer(
+        "Sources may be combined; a table replaces what the run says of the same devices, or of the network.\n"
+        "docs/calibration.md tells what is measured and how it is used.\n\n"
+        "Examples:\n"
+        "  rubato calibrate --run runs/one --out here.json\n"
+        "  rubato calibrate --timings gpu.csv --network nccl.csv --out cluster.json\n"
+        "  rubato run scenarios/quickstart.json --set cluster.profile=here.json");
+    calibrate->allow_extras();
 }
 
 void declare_small(CLI::App& app, Arguments& arguments) {
@@ -235,6 +266,7 @@ void declare(CLI::App& app, Arguments& arguments) {
     declare_run(app, arguments.run);
     declare_sweep(app, arguments.sweep);
     declare_compare(app, arguments.compare, arguments.sides);
+    declare_calibrate(app, arguments.calibrate);
     declare_small(app, arguments);
     app.get_subcommand("run")->allow_extras();
     app.set_help_flag("-h,--help", "print this; COMMAND --help tells the options of a command");
@@ -277,10 +309,6 @@ std::vector<std::string> command_names(const CLI::App& app) {
 }
 
 [[noreturn]] void refuse_command(const std::string& word, const CLI::App& app) {
-    const auto& later = later_commands();
-    if (std::find(later.begin(), later.end(), word) != later.end()) {
-        throw InputError("command " + word + " is reserved, but not yet built");
-    }
     if (word.ends_with(".json"))
         throw InputError("expected a command before " + word + "; did you mean: rubato run " + word + "?");
     const auto names = command_names(app);
@@ -297,9 +325,7 @@ int help(const std::string& topic) {
     Arguments arguments;
     declare(app, arguments);
     const auto names = command_names(app);
-    const auto& later = later_commands();
     const bool command = std::find(names.begin(), names.end(), topic) != names.end();
-    if (std::find(later.begin(), later.end(), topic) != later.end()) refuse_command(topic, app);
     if (!topic.empty() && !command) return help_command(topic, names);
     const std::string text = topic.empty() ? app.help() : app.get_subcommand(topic)->help("rubato");
     std::fputs(text.c_str(), stdout);
@@ -352,6 +378,7 @@ int dispatch(const CLI::App& app, const Arguments& arguments) {
         if (arguments.run_directory.empty()) throw InputError("replay: expected a run directory");
         return replay_command(arguments.run_directory);
     }
+    if (name == "calibrate") return calibrate_command(arguments.calibrate);
     if (name == "sweep") {
         if (arguments.sweep.sweep.empty()) throw InputError("sweep: expected a sweep file");
         return sweep_command(arguments.sweep);

@@ -9,6 +9,39 @@ namespace {
 
 using Kind = Node::Kind;
 
+/// Times become factors on their mean.
+TimeShape build_shape(const std::string& batch, const Node& quantiles, const std::vector<double>& levels) {
+    TimeShape shape{std::stod(batch), {}};
+    for (const Node& item : quantiles.items) shape.factors.push_back(quantity(item, Quantity::duration));
+    const double mean = mean_of_quantiles(levels, shape.factors);
+    for (double& factor : shape.factors) factor /= mean;
+    return shape;
+}
+
+void build_scatter(const Node& node, DeviceSpec& spec) {
+    const Node* quantiles = node.find("quantiles");
+    if (quantiles == nullptr) return;
+    for (const Node& level : node.at("levels").items) spec.levels.push_back(level.number);
+    for (const auto& [batch, where, value] : quantiles->members) {
+        if (batch != "comment") spec.shapes.push_back(build_shape(batch, value, spec.levels));
+    }
+    std::sort(spec.shapes.begin(), spec.shapes.end(), [](const auto& a, const auto& b) { return a.batch < b.batch; });
+}
+
+void build_sharing(const Node& sharing, DeviceSpec& spec) {
+    if (sharing.is_number()) spec.host_sharing = sharing.number;
+    for (const auto& [workers, where, factor] : sharing.members) {
+        if (workers != "comment") spec.sharing.emplace_back(std::stod(workers), factor.number);
+    }
+    std::sort(spec.sharing.begin(), spec.sharing.end());
+}
+
+std::optional<MeasuredBytes> build_measured(const Node& object) {
+    const Node* range = object.find("measured_bytes");
+    if (range == nullptr) return std::nullopt;
+    return MeasuredBytes{quantity(range->items[0], Quantity::size), quantity(range->items[1], Quantity::size)};
+}
+
 DeviceSpec build_device(const Node& node) {
     DeviceSpec spec;
     const auto read = [&](const char* key, double& value) {
@@ -29,7 +62,8 @@ DeviceSpec build_device(const Node& node) {
     const bool a = read("a", spec.a);
     const bool b = read("b", spec.b);
     if (a || b) spec.kind = DeviceSpec::Kind::affine;
-    read("host_sharing", spec.host_sharing);
+    build_sharing(node.at("host_sharing"), spec);
+    build_scatter(node, spec);
     return spec;
 }
 
@@ -47,11 +81,19 @@ NetworkSpec build_network(const Node& network) {
         if (const Node* server = star->find("server_bandwidth")) {
             spec.star.server_bandwidth = quantity(*server, Quantity::bandwidth);
         }
+        spec.star.measured_bytes = build_measured(*star);
     }
     return spec;
 }
 
 }  // namespace
+
+double mean_of_quantiles(const std::vector<double>& levels, const std::vector<double>& values) {
+    double mean = 0;
+    for (std::size_t i = 1; i < levels.size(); ++i)
+        mean += (levels[i] - levels[i - 1]) * (values[i] + values[i - 1]) / 2;
+    return mean;
+}
 
 ClusterSpec build_cluster(const Node& cluster) {
     ClusterSpec spec;
@@ -67,9 +109,14 @@ ClusterSpec build_cluster(const Node& cluster) {
     }
     spec.noise.lognormal_cv = cluster.at("noise").at("lognormal_cv").number;
     const Node& server = cluster.at("server");
-    spec.server.push_s = quantity(server.at("push_s"), Quantity::duration);
-    spec.server.pull_s = quantity(server.at("pull_s"), Quantity::duration);
-    spec.server.update_s = quantity(server.at("update_s"), Quantity::duration);
+    const auto cost = [&](const std::string& key, double& seconds, double& per_byte) {
+        seconds = quantity(server.at(key + "_s"), Quantity::duration);
+        per_byte = server.at(key + "_s_per_byte").number;
+    };
+    cost("push", spec.server.push_s, spec.server.push_s_per_byte);
+    cost("pull", spec.server.pull_s, spec.server.pull_s_per_byte);
+    cost("update", spec.server.update_s, spec.server.update_s_per_byte);
+    spec.server.measured_bytes = build_measured(server);
     return spec;
 }
 

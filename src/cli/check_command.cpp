@@ -99,8 +99,9 @@ void print_network(const Scenario& scenario, sim::Network& network, const sim::P
                                spec.model == "flow" ? "flow, sharing as CM02" : spec.model + " " + spec.simgrid, cap));
     print_routes(scenario, network, placement);
     const ServerCostSpec& server = scenario.cluster.server;
-    row("server cost", fmt::format("{} a push, {} a pull, {} an update", seconds_text(server.push_s),
-                                   seconds_text(server.pull_s), seconds_text(server.update_s)));
+    row("server cost",
+        fmt::format("{} a push, {} a pull, {} an update", seconds_text(server.push(scenario.cost)),
+                    seconds_text(server.pull(scenario.cost)), seconds_text(server.update(scenario.cost))));
 }
 
 void print_data(const Loaded& loaded, const Estimate& plan) {
@@ -153,7 +154,8 @@ double least_seconds(const Scenario& scenario, const Estimate& plan, sim::Networ
     const std::vector<sim::HostId> hosts(placement.host_of_role.begin() + 1, placement.host_of_role.end());
     const double link = *plan.gradients * push_bytes / network.common_bandwidth(hosts, server_host);
     const ServerCostSpec& server = scenario.cluster.server;
-    const double apply = *plan.gradients * (server.push_s + server.pull_s) + *plan.updates * server.update_s;
+    const double apply = *plan.gradients * (server.push(scenario.cost) + server.pull(scenario.cost)) +
+                         *plan.updates * server.update(scenario.cost);
     return std::max({*plan.gradients / rate, link, apply});
 }
 

@@ -36,14 +36,28 @@ struct SweepOptions {
 struct CompareOptions {
     std::vector<std::string> predicted, measured;  ///< run directories
     std::vector<std::string> limits;               ///< FIGURE=LIMIT
-    std::string substitute;                        ///< part of the cluster to take from the measured run; empty: none
+    std::vector<std::string> substitute;           ///< parts of the cluster to take from the measured runs
     std::string output;                            ///< file; empty: stdout
     std::string timeline;                          ///< file for both timelines; empty: none
     bool explain = false;
     bool json = false;
 };
 
+/// What to calibrate from: a scenario or a run, tables, or both.
+struct CalibrateOptions {
+    std::string scenario;  ///< measured here
+    std::string run;       ///< run directory
+    std::string timings;   ///< device,batch,seconds
+    std::string network;   ///< bytes,seconds
+    std::string out;       ///< empty: NAME.profile.json
+    std::vector<std::string> sets;
+    double seconds = 60;  ///< limit of a measurement
+    bool force = false;
+    bool quiet = false;
+};
+
 int run_command(const RunOptions& options);
+int calibrate_command(const CalibrateOptions& options);
 int sweep_command(const SweepOptions& options);
 int check_command(const std::string& scenario, const std::vector<std::string>& sets);
 /// `what`: empty for everything.

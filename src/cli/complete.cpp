@@ -1,5 +1,6 @@
 #include "cli/complete.hpp"
 
+#include "cli/complete_devices.hpp"
 #include "cli/suggest.hpp"
 
 #include <algorithm>
@@ -117,47 +118,6 @@ void complete_workers(Node& root, std::vector<std::string>& notes) {
     }
 }
 
-void check_devices(const Node& root) {
-    const Node& workers = root.at("workers");
-    const Node& devices = root.at("cluster").at("devices");
-    // Without any class of devices there is the default one, by operations and the speed of the host. With some, a
-    // default that is not among them is more likely a slip of the pen.
-    std::vector<std::string> names;
-    for (const auto& member : devices.members) {
-        if (member.key != "comment") names.push_back(member.key);
-    }
-    if (names.empty()) names.emplace_back("default");
-    const auto check = [&](const Node& group, const std::string& path) {
-        const Node* device = group.find("device");
-        if (!device && path == "workers" && !group.find("groups") &&
-            std::find(names.begin(), names.end(), "default") == names.end()) {
-            refuse(devices, "cluster.devices",
-                   "the workers are of device class \"default\", which is not among " + one_of(names, "and"));
-        }
-        if (!device || std::find(names.begin(), names.end(), device->text) != names.end()) return;
-        const std::string near = nearest(device->text, names);
-        refuse(*device, path + ".device",
-               "\"" + device->text + "\" is not defined in cluster.devices" +
-                   (near.empty() ? " (defined: " + one_of(names, "and") + ")" : "; did you mean \"" + near + "\"?"));
-    };
-    check(workers, "workers");
-    if (const Node* groups = workers.find("groups")) {
-        for (std::size_t i = 0; i < groups->items.size(); ++i) {
-            check(groups->items[i], "workers.groups[" + std::to_string(i) + "]");
-        }
-    }
-    for (const auto& [name, where, device] : devices.members) {
-        if (name == "comment") continue;
-        const bool power = device.find("p") || device.find("b0");
-        if (power && !device.find("c")) refuse(device, "cluster.devices." + name, "p and b0 need c, the seconds at b0");
-        const Node* a = device.find("a");
-        const Node* b = device.find("b");
-        if ((a || b) && (a ? a->number : 0) + (b ? b->number : 0) <= 0) {
-            refuse(device, "cluster.devices." + name, "a + b * batch must be above 0");
-        }
-    }
-}
-
 void check_protocol(Node& root) {
     Node& protocol = *root.find("protocol");
     if (protocol.at("name").text != "n-softsync") return;
@@ -258,7 +218,7 @@ void complete(Node& root, std::vector<std::string>& notes) {
     check_model(root);
     complete_data(root);
     complete_workers(root, notes);
-    check_devices(root);
+    complete_devices(root, notes);
     check_protocol(root);
     complete_stop(root);
     complete_evaluate(root);

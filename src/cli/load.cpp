@@ -1,6 +1,7 @@
 #include "cli/load.hpp"
 
 #include "cli/build_scenario.hpp"
+#include "cli/calibrate/use_profile.hpp"
 #include "cli/complete.hpp"
 #include "cli/layers.hpp"
 #include "cli/schema.hpp"
@@ -13,6 +14,7 @@ namespace rubato::cli {
 Loaded resolve_layers(Node tree, const std::string& default_name) {
     Loaded loaded;
     loaded.tree = std::move(tree);
+    use_profiles(loaded.tree);
     prepare_sections(loaded.tree, default_name);
     check_and_fill(loaded.tree);
     complete(loaded.tree, loaded.notes);

@@ -120,12 +120,15 @@ void Finder::look_at_computing() {
 
 void Finder::look_at_server() {
     const ServerCostSpec& server = scenario_.cluster.server;
-    for (const auto& [key, seconds] :
-         {std::pair{"push_s", server.push_s}, {"pull_s", server.pull_s}, {"update_s", server.update_s}}) {
-        if (seconds >= 10)
-            odd("cluster.server.{} is {}: the server does nothing else so long; a number without unit is seconds", key,
-                seconds_text(seconds));
-    }
+    const CostSpec& cost = scenario_.cost;
+    const auto look = [&](const std::string& key, double seconds, double per_byte) {
+        if (seconds < 10) return;
+        odd("cluster.server.{} {}: the server does nothing else so long; a number without unit is seconds",
+            per_byte > 0 ? key + " and " + key + "_per_byte make" : key + " is", seconds_text(seconds));
+    };
+    look("push_s", server.push(cost), server.push_s_per_byte);
+    look("pull_s", server.pull(cost), server.pull_s_per_byte);
+    look("update_s", server.update(cost), server.update_s_per_byte);
 }
 
 void Finder::look_at_learning() {

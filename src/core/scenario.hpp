@@ -110,7 +110,13 @@ struct EvaluateSpec {
     bool at_end = true;
 };
 
-/// Seconds of one gradient as a function of the batch size, on an unshared host.
+/// Quantiles of compute time over its mean, at the levels of the device, for one batch size; their mean is 1.
+struct TimeShape {
+    double batch = 0;
+    std::vector<double> factors;  ///< [levels], ascending
+};
+
+/// Seconds of one gradient as a function of the batch size, and how they scatter.
 struct DeviceSpec {
     enum class Kind : std::uint8_t { flops, table, power, affine };
     Kind kind = Kind::flops;                       ///< flops: flops_per_sample * batch / host speed
@@ -118,16 +124,36 @@ struct DeviceSpec {
     double c = 0, p = 1, b0 = 1;                   ///< power: c * (batch / b0)^p
     double a = 0, b = 0;                           ///< affine: a + b * batch
     double host_sharing = 0;                       ///< times (1 + host_sharing * (workers on the host - 1))
+    /// (workers on the host, factor), ascending, instead of host_sharing; empty: none.
+    std::vector<std::pair<double, double>> sharing = {};
+    /// Levels of the quantiles, from 0 to 1, ascending; empty where there are none.
+    std::vector<double> levels = {};
+    std::vector<TimeShape> shapes =
+        {};  ///< measured scatter, ascending in the batch size; empty: cluster.noise instead
 };
 
 struct NoiseSpec {
     double lognormal_cv = 0;  ///< mean 1, coefficient of variation cv
 };
 
+/// Sizes of messages that figures were measured with, bytes.
+struct MeasuredBytes {
+    double smallest = 0, largest = 0;
+    bool operator==(const MeasuredBytes&) const = default;
+};
+
+/// Each cost is seconds, and seconds for every byte: of the gradient message, the weights message, and the weights.
 struct ServerCostSpec {
-    double push_s = 0;    ///< each gradient that is taken in
-    double pull_s = 0;    ///< each weights message that goes out
-    double update_s = 0;  ///< each update
+    double push_s = 0, push_s_per_byte = 0;      ///< each gradient that is taken in
+    double pull_s = 0, pull_s_per_byte = 0;      ///< each weights message that goes out
+    double update_s = 0, update_s_per_byte = 0;  ///< each update
+    std::optional<MeasuredBytes> measured_bytes;
+
+    double push(const CostSpec& cost) const { return push_s + push_s_per_byte * static_cast<double>(cost.push_bytes); }
+    double pull(const CostSpec& cost) const { return pull_s + pull_s_per_byte * static_cast<double>(cost.pull_bytes); }
+    double update(const CostSpec& cost) const {
+        return update_s + update_s_per_byte * static_cast<double>(cost.pull_bytes);
+    }
 };
 
 /// An inline star: one private full-duplex link a host.
@@ -136,6 +162,7 @@ struct StarSpec {
     double latency = 1e-5;        ///< s of each link
     double server_bandwidth = 0;  ///< 0: as `bandwidth`
     double host_speed = 1e11;     ///< flop/s
+    std::optional<MeasuredBytes> measured_bytes;
     bool operator==(const StarSpec&) const = default;
 };
 

@@ -24,6 +24,26 @@ Seconds from_table(const std::vector<std::pair<double, double>>& table, double b
     return {batch < first_batch ? std::max(linear, proportional) : linear, outside};
 }
 
+double sharing_factor(const DeviceSpec& device, int workers, bool& outside) {
+    const auto& table = device.sharing;
+    if (table.empty()) return 1 + device.host_sharing * (workers - 1);
+    outside = workers < table.front().first || workers > table.back().first;
+    if (table.size() == 1) return table.front().second;
+    const auto upper = std::lower_bound(table.begin() + 1, table.end() - 1, static_cast<double>(workers),
+                                        [](const auto& entry, double value) { return entry.first < value; });
+    const auto& [w1, f1] = *upper;
+    const auto& [w0, f0] = *(upper - 1);
+    const double linear = f0 + (f1 - f0) * (workers - w0) / (w1 - w0);
+    return outside ? std::max(linear, std::min(table.front().second, table.back().second)) : linear;
+}
+
+double quantile(const std::vector<double>& levels, const std::vector<double>& values, double u) {
+    const auto upper = std::upper_bound(levels.begin() + 1, levels.end() - 1, u);
+    const auto i = static_cast<std::size_t>(upper - levels.begin());
+    const double part = (u - levels[i - 1]) / (levels[i] - levels[i - 1]);
+    return values[i - 1] + (values[i] - values[i - 1]) * part;
+}
+
 double from_flops(const CostSpec& cost, const ComputeSite& site, double batch) {
     if (!(cost.flops_per_sample > 0))
         throw PlatformError(
@@ -44,8 +64,21 @@ Seconds gradient_seconds(const DeviceSpec& device, const CostSpec& cost, const C
         case DeviceSpec::Kind::power: seconds.value = device.c * std::pow(size / device.b0, device.p); break;
         case DeviceSpec::Kind::affine: seconds.value = device.a + device.b * size; break;
     }
-    seconds.value *= 1 + device.host_sharing * (site.workers - 1);
+    seconds.value *= sharing_factor(device, site.workers, seconds.sharing_extrapolated);
     return seconds;
+}
+
+double shape_factor(const DeviceSpec& device, int batch, double u) {
+    const auto& shapes = device.shapes;
+    const double size = batch;
+    if (shapes.size() == 1 || size <= shapes.front().batch) return quantile(device.levels, shapes.front().factors, u);
+    if (size >= shapes.back().batch) return quantile(device.levels, shapes.back().factors, u);
+    const auto upper = std::lower_bound(shapes.begin() + 1, shapes.end() - 1, size,
+                                        [](const TimeShape& shape, double value) { return shape.batch < value; });
+    const TimeShape& above = *upper;
+    const TimeShape& below = *(upper - 1);
+    const double part = (size - below.batch) / (above.batch - below.batch);
+    return (1 - part) * quantile(device.levels, below.factors, u) + part * quantile(device.levels, above.factors, u);
 }
 
 }  // namespace rubato::sim

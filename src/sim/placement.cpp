@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <set>
 #include <unordered_map>
 
 namespace rubato::sim {
@@ -137,19 +138,57 @@ void warn_of_crowds(const std::vector<HostInfo>& hosts, Placement& placement) {
                                  " times as long as on a core of its own");
 }
 
+/// "1 worker a host", "1 to 4 workers a host".
+std::string measured_workers(const std::vector<std::pair<double, double>>& sharing) {
+    const auto from = static_cast<std::int64_t>(sharing.front().first);
+    const auto to = static_cast<std::int64_t>(sharing.back().first);
+    return from == to ? counted(from, "worker") : std::to_string(from) + " to " + counted(to, "worker");
+}
+
+/// Figures beyond what was measured.
+void warn_of_sizes(const Scenario& scenario, Placement& placement) {
+    const ClusterSpec& cluster = scenario.cluster;
+    const auto look = [&](const char* key, const std::optional<MeasuredBytes>& measured) {
+        if (!measured) return;
+        const auto push = static_cast<double>(scenario.cost.push_bytes);
+        const auto pull = static_cast<double>(scenario.cost.pull_bytes);
+        for (const double bytes : {push, pull}) {
+            if (bytes >= measured->smallest && bytes <= measured->largest) continue;
+            char text[200];
+            std::snprintf(text, sizeof text,
+                          "%s: messages of %.0f bytes lie outside the %.0f to %.0f bytes that were "
+                          "measured; extrapolated",
+                          key, bytes, measured->smallest, measured->largest);
+            placement.warnings.emplace_back(text);
+            break;
+        }
+    };
+    if (cluster.platform.empty()) look("cluster.network.star", cluster.network.star.measured_bytes);
+    look("cluster.server", cluster.server.measured_bytes);
+}
+
 /// Missing figures are found before the run, not in the middle of it.
 void check_costs(const Scenario& scenario, Placement& placement) {
     const int batch = scenario.workers.batch_size;
-    const std::string* last = nullptr;
+    std::set<std::pair<const DeviceSpec*, int>> seen;
     for (std::size_t role = 1; role < placement.host_of_role.size(); ++role) {
         const std::string& name = placement.device_name_of_role[role];
-        if (last != nullptr && *last == name) continue;
-        last = &name;
+        const int workers = placement.site_of_role[role].workers;
+        if (role > 1 && placement.device_of_role[role] == placement.device_of_role[role - 1] &&
+            workers == placement.site_of_role[role - 1].workers)
+            continue;
+        if (!seen.emplace(placement.device_of_role[role], workers).second) continue;
         const auto seconds =
             gradient_seconds(*placement.device_of_role[role], scenario.cost, placement.site_of_role[role], batch);
-        if (!seconds.extrapolated) continue;
-        placement.warnings.push_back("cluster.devices." + name + ": batch size " + std::to_string(batch) +
-                                     " lies outside the table of seconds; extrapolated");
+        const auto warn = [&](const std::string& what) {
+            const std::string line = "cluster.devices." + name + ": " + what + "; extrapolated";
+            if (std::find(placement.warnings.begin(), placement.warnings.end(), line) == placement.warnings.end())
+                placement.warnings.push_back(line);
+        };
+        if (seconds.extrapolated) warn("batch size " + std::to_string(batch) + " lies outside the table of seconds");
+        if (seconds.sharing_extrapolated)
+            warn(counted(workers, "worker") + " a host lie outside the table of host_sharing, " +
+                 measured_workers(placement.device_of_role[role]->sharing));
     }
 }
 
@@ -189,6 +228,7 @@ Placement place(const Scenario& scenario, const std::vector<HostInfo>& hosts) {
         placement.site_of_role.push_back({hosts[h].speed, hosts[h].cores, workers_on[h]});
     }
     check_costs(scenario, placement);
+    warn_of_sizes(scenario, placement);
     warn_of_crowds(hosts, placement);
     return placement;
 }

@@ -108,6 +108,7 @@ private:
     const Scenario& scenario_;
     Network& network_;
     const Placement& placement_;
+    double push_s_, pull_s_, update_s_;  ///< what the server is busy with each
     std::vector<Role> roles_;
     std::vector<Seat> seats_;
     std::vector<Time> apply_free_ns_;  ///< ends of the apply lanes, by role

@@ -73,7 +73,7 @@ void Run::act(RoleId role, Time now, const Send& action) {
     Time at = now;
     if (!pushes) {
         const Time begin = std::max(now, apply_free_ns_[static_cast<std::size_t>(role)]);
-        at = occupy_apply(role, now, scenario_.cluster.server.pull_s);
+        at = occupy_apply(role, now, pull_s_);
         ++server_.replies;
         server_.pull_ns += at - begin;
         server_.bytes_out += static_cast<std::int64_t>(flow.bytes);
@@ -91,7 +91,7 @@ void Run::act(RoleId role, Time now, const Compute& action) {
         seat.batch = action.batch.count;
         seat.seconds = placement_.seconds(role, action.batch.count);
     }
-    const double seconds = seat.seconds * noise_.factor(role, action.worker_seq);
+    const double seconds = seat.seconds * noise_.factor(role, action.worker_seq, action.batch.count);
     const Time begin = std::max(now, seat.compute_free_ns);
     seat.compute_free_ns = after(begin, seconds);
     buffers_.retain(action.weights);
@@ -148,7 +148,7 @@ void Run::act(RoleId role, Time now, const Fold& action) {
         learn::run(learn::FoldJob{buffers_.data(accumulator), buffers_.data(action.gradient),
                                   static_cast<float>(action.factor), first});
     const Time begin = std::max(now, apply_free_ns_[static_cast<std::size_t>(role)]);
-    const Time end = occupy_apply(role, now, scenario_.cluster.server.push_s);
+    const Time end = occupy_apply(role, now, push_s_);
     ++server_.pushes;
     server_.push_ns += end - begin;
     span(role, "apply", begin, end);
@@ -156,7 +156,6 @@ void Run::act(RoleId role, Time now, const Fold& action) {
 }
 
 void Run::act(RoleId role, Time now, const Update& action) {
-    const auto& cost = scenario_.cluster.server;
     std::int64_t pushes = 0;
     for (std::int32_t i = 0; i < action.step_count; ++i) {
         const auto& step = actions_.steps[static_cast<std::size_t>(action.first_step + i)];
@@ -170,8 +169,8 @@ void Run::act(RoleId role, Time now, const Update& action) {
     if (late_) late_->defer(action, actions_, to);
     if (!in_place) release(action.weights, now);
     const Time begin = std::max(now, apply_free_ns_[static_cast<std::size_t>(role)]);
-    const double push_s = static_cast<double>(pushes) * cost.push_s;
-    const Time end = occupy_apply(role, now, push_s + cost.update_s * action.step_count);
+    const double push_s = static_cast<double>(pushes) * push_s_;
+    const Time end = occupy_apply(role, now, push_s + update_s_ * action.step_count);
     server_.pushes += pushes;
     server_.updates += action.step_count;
     const Time push_ns = after(0, push_s);

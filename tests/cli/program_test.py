@@ -73,7 +73,7 @@ class ProgramTest(unittest.TestCase):
         self.assertIn('unexpected argument "b.json"', self.refused("run", "timing.json", "b.json"))
         self.assertIn("--out", self.refused("run", "timing.json", "--out"))
         self.assertIn("--out: expected the name of a folder", self.refused("run", "timing.json", "--out", ""))
-        self.assertIn("not yet built", self.refused("compare", "a", "b"))
+        self.assertIn("expected SIM... -- REAL...", self.refused("compare", "a", "b"))
         self.assertEqual(self.refused("sweep"), "sweep: expected a sweep file")
         self.assertIn("not yet built", self.refused("run", "timing.json", "--backend", "mpi"))
         self.assertIn("did you mean local?", self.refused("run", "timing.json", "--backend", "lokal"))

@@ -17,7 +17,7 @@ namespace {
 
 std::vector<RecordedRun> read_side(const std::vector<std::string>& directories, std::vector<std::string>& warnings) {
     std::vector<RecordedRun> runs;
-    for (const auto& directory : directories) runs.push_back(read_run(directory, warnings));
+    for (const auto& directory : directories) runs.push_back(read_recorded_run(directory, warnings));
     return runs;
 }
 
@@ -56,13 +56,15 @@ int compare_command(const CompareOptions& options) {
     if (options.predicted.empty() || options.measured.empty())
         throw InputError("compare: expected SIM... -- REAL..., run directories on both sides of --");
     const auto limits = parse_limits(options.limits);
+    const auto parts = parse_parts(options.substitute);
     std::vector<std::string> warnings;
     const auto predicted = read_side(options.predicted, warnings);
     const auto measured = read_side(options.measured, warnings);
     check_same_experiment(predicted, measured, warnings);
-    const Comparison comparison = compare(predicted, measured, limits, options.explain);
+    Comparison comparison = compare(predicted, measured, limits, options.explain);
     const std::string timelines = options.timeline.empty() ? "" : both_timelines(options);
     for (const auto& text : warnings) warn(text);
+    comparison.substitutions = substitute(predicted, measured, parts);
 
     const std::string text = options.json ? comparison_json(comparison) : comparison_text(comparison);
     if (!options.timeline.empty()) {

@@ -5,6 +5,7 @@
 #include "cli/compare/figures.hpp"
 #include "cli/compare/limits.hpp"
 #include "cli/compare/recorded_run.hpp"
+#include "cli/compare/substitute.hpp"
 
 #include <optional>
 #include <string>
@@ -21,6 +22,7 @@ struct Comparison {
     double ks = 0;
     std::vector<Judged> limits;
     std::optional<Explanation> explanation;
+    std::vector<Substitution> substitutions;
 
     bool within_limits() const;
 };

@@ -93,6 +93,17 @@ Node side(const std::vector<std::string>& runs, const std::string& backend, cons
         .done();
 }
 
+Node substitution(const Substitution& it) {
+    return Object()
+        .set("part", it.part)
+        .set("seconds", it.seconds)
+        .set("samples_per_s", it.samples_per_s)
+        .set("staleness", it.staleness)
+        .set("closed", it.closed)
+        .set("notes", list(it.notes, [](const std::string& note) { return Node::of(note); }))
+        .done();
+}
+
 Node judged(const Judged& it) {
     return Object()
         .set("figure", it.limit.name)
@@ -114,6 +125,7 @@ std::string comparison_json(const Comparison& it) {
         .set("limits", list(it.limits, judged))
         .set("within_limits", it.limits.empty() ? Node{} : Node::of(it.within_limits()));
     out.set("explanation", it.explanation ? explanation(*it.explanation) : Node{});
+    out.set("substitutions", list(it.substitutions, substitution));
     return to_json(out.done());
 }
 

@@ -123,6 +123,16 @@ std::string explanation_text(const Explanation& it) {
     return out + "\n" + it.reading + "\n";
 }
 
+std::string substitutions_text(const std::vector<Substitution>& substitutions) {
+    std::string out = "\nsimulated again with parts as measured\n";
+    out += fmt::format("  {:<20} {:>14} {:>14} {:>12} {:>14}\n", "part", "a gradient", "samples/s", "staleness",
+                       "gap closed");
+    for (const auto& it : substitutions)
+        out += fmt::format("  {:<20} {:>14} {:>14.4g} {:>12.4g} {:>12.1f} %\n", it.part, duration_text(it.seconds),
+                           it.samples_per_s, it.staleness, 100 * it.closed);
+    return out;
+}
+
 std::string verdict(const Comparison& comparison) {
     if (comparison.limits.empty()) return {};
     std::string out = "\n";
@@ -137,6 +147,7 @@ std::string verdict(const Comparison& comparison) {
 std::string comparison_text(const Comparison& comparison) {
     std::string out = sides(comparison) + figures(comparison) + histogram(comparison);
     if (comparison.explanation) out += explanation_text(*comparison.explanation);
+    if (!comparison.substitutions.empty()) out += substitutions_text(comparison.substitutions);
     return out + verdict(comparison);
 }
 

@@ -12,7 +12,7 @@ namespace {
 struct Split {
     Seconds wait, push;  ///< fractions; each adds up to 1
 
-    explicit Split(const trace::SavedWorker& books) {
+    explicit Split(const SavedWorker& books) {
         wait[Cause::pull_request] = books.pull_request_s;
         wait[Cause::pull_moving] = books.pull_moving_s;
         wait[Cause::policy_wait] = books.policy_wait_s;
@@ -113,7 +113,7 @@ WorkerPhases Follower::phases(WorkerId worker) const {
     return out;
 }
 
-WorkerPhases from_books(const trace::SavedWorker& books) {
+WorkerPhases from_books(const SavedWorker& books) {
     WorkerPhases out;
     out.any = books.ended && books.applied > 0;
     if (!out.any) return out;

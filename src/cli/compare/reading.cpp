@@ -27,7 +27,7 @@ std::string ranges(const std::vector<WorkerId>& workers) {
 /// What the cause is in the run, as a clause about `who`; "longer" is put in for the direction.
 std::string clause(Cause cause, const std::string& who, const std::string& longer) {
     switch (cause) {
-        case Cause::compute: return fmt::format("a gradient of {} takes {} to compute", who, longer);
+        case Cause::compute: return fmt::format("computing a gradient takes {} {}", who, longer);
         case Cause::push_queued: return fmt::format("pushes of {} wait {} before they move", who, longer);
         case Cause::push_moving: return fmt::format("pushes of {} are {} on the network", who, longer);
         case Cause::pull_request: return fmt::format("replies to {} take {} until they begin to move", who, longer);
@@ -100,8 +100,7 @@ std::string reading_of(const Explanation& explanation, const Side& predicted, co
     const GapLine& top = explanation.lines.front();
     const double before = spent(top, predicted), after = spent(top, measured);
     std::string what = clause(top.cause, who_text(top), top.difference() > 0 ? "longer" : "less time");
-    what += fmt::format(" ({} measured, {} predicted per gradient of their own", duration_text(after),
-                        duration_text(before));
+    what += fmt::format(" ({} measured, {} predicted a gradient", duration_text(after), duration_text(before));
     if (before > 0) what += ", " + percent(after / before - 1);
     what += ")";
     if (top.cause == Cause::apply_wait) what += server_costs(predicted, measured);

@@ -75,15 +75,6 @@ void check_pair(const RecordedRun& a, const RecordedRun& b, bool same_side, std:
     if (!doubtful.empty()) warnings.push_back(both + " differ in " + told(doubtful, a.scenario, b.scenario));
 }
 
-template <class Read>
-auto read_table(const fs::path& path, Read&& read, std::vector<std::string>& warnings) {
-    try {
-        return read(path.string(), warnings);
-    } catch (const std::invalid_argument& problem) {
-        throw InputError(problem.what());
-    }
-}
-
 /// Whether gradients.csv has a row for every gradient.
 bool keeps_all_gradients(const Node& scenario) {
     const Node* kept = find_path(scenario, "trace.gradients");
@@ -95,7 +86,7 @@ bool keeps_all_gradients(const Node& scenario) {
 
 }  // namespace
 
-RecordedRun read_run(const std::string& directory, std::vector<std::string>& warnings) {
+RecordedRun read_recorded_run(const std::string& directory, std::vector<std::string>& warnings) {
     const fs::path folder(directory);
     std::error_code error;
     if (!fs::is_directory(folder, error)) throw InputError(directory + ": there is no such run directory");
@@ -118,12 +109,12 @@ RecordedRun read_run(const std::string& directory, std::vector<std::string>& war
         warnings.push_back(directory + ": the run ended as " + run.summary.status +
                            "; its figures are those until then");
     if (run.summary.updates == 0) throw InputError(directory + ": no update was made, so there is nothing to compare");
-    run.workers = read_table(folder / "workers.csv", trace::read_workers, warnings);
-    run.servers = read_table(folder / "servers.csv", trace::read_servers, warnings);
+    run.workers = read_workers((folder / "workers.csv").string(), warnings);
+    run.servers = read_servers((folder / "servers.csv").string(), warnings);
     if (fs::exists(folder / "updates.csv", error))
-        run.updates = read_table(folder / "updates.csv", trace::read_updates, warnings);
+        run.updates = read_updates((folder / "updates.csv").string(), warnings);
     if (keeps_all_gradients(run.scenario) && fs::exists(folder / "gradients.csv", error))
-        run.gradients = read_table(folder / "gradients.csv", trace::read_gradients, warnings);
+        run.gradients = read_gradients((folder / "gradients.csv").string(), warnings);
     for (const auto& row : run.gradients)
         if (row.worker < 0 || row.worker >= run.lambda())
             throw InputError((folder / "gradients.csv").string() + ": worker " + std::to_string(row.worker) +

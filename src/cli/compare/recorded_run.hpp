@@ -1,8 +1,9 @@
 // The run directories that are compared.
 #pragma once
 
+#include "cli/compare/saved_run.hpp"
 #include "cli/node.hpp"
-#include "trace/saved_run.hpp"
+
 #include "trace/summary.hpp"
 
 #include <string>
@@ -15,7 +16,7 @@ struct RecordedRun {
     std::string directory;
     Node scenario;  ///< scenario.json
     trace::SummaryView summary;
-    std::vector<trace::SavedWorker> workers;
+    std::vector<SavedWorker> workers;
     std::vector<trace::ServerRow> servers;
     std::vector<UpdateRow> updates;      ///< empty where trace.updates was false
     std::vector<GradientRow> gradients;  ///< empty where trace.gradients was false or left rows out
@@ -25,7 +26,7 @@ struct RecordedRun {
 
 /// Throws InputError (one line) where the directory holds no run, one without a summary, or a broken file. What is
 /// doubtful but can be compared goes to `warnings`.
-RecordedRun read_run(const std::string& directory, std::vector<std::string>& warnings);
+RecordedRun read_recorded_run(const std::string& directory, std::vector<std::string>& warnings);
 
 /// Throws InputError, naming the keys, where two of the runs are no runs of one experiment: another protocol, topology,
 /// number of workers, batch size or pipeline. Other keys that change what is computed or charged (model, data,

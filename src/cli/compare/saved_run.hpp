@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-namespace rubato::trace {
+namespace rubato::cli {
 
 /// A row of workers.csv. Seconds are from the start of the run to its last applied update.
 struct SavedWorker {
@@ -20,8 +20,8 @@ struct SavedWorker {
     double policy_wait_s = 0, apply_wait_s = 0, idle_s = 0;
 };
 
-/// All of these throw std::invalid_argument, with file and line, where the file is not such a table; a broken last line
-/// is left out and told in `warnings`.
+/// All of these throw InputError, with file and line, where the file is not such a table; a broken last line is skipped
+/// and told in `warnings`.
 
 /// gradients.csv, without scale, loss and batch; in the order of the file.
 std::vector<GradientRow> read_gradients(const std::string& path, std::vector<std::string>& warnings);
@@ -30,6 +30,6 @@ std::vector<UpdateRow> read_updates(const std::string& path, std::vector<std::st
 /// workers.csv by worker.
 std::vector<SavedWorker> read_workers(const std::string& path, std::vector<std::string>& warnings);
 /// servers.csv; without its hosts.
-std::vector<ServerRow> read_servers(const std::string& path, std::vector<std::string>& warnings);
+std::vector<trace::ServerRow> read_servers(const std::string& path, std::vector<std::string>& warnings);
 
-}  // namespace rubato::trace
+}  // namespace rubato::cli

@@ -1,0 +1,110 @@
+#include "cli/calibrate/run_tables.hpp"
+
+#include "cli/calibrate/table.hpp"
+#include "cli/json_reader.hpp"
+#include "cli/load.hpp"
+
+#include <algorithm>
+#include <filesystem>
+#include <tuple>
+
+namespace rubato::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+void read_gradients(const fs::path& path, RunTables& run) {
+    std::error_code error;
+    if (!fs::exists(path, error))
+        throw InputError(path.string() + ": there is no such file; a run leaves it unless trace.gradients is false");
+    Table table(path.string(), {"worker", "worker_seq", "read_version", "samples", "begin_ns", "end_ns", "push_ns"},
+                true);
+    while (table.next()) {
+        const auto begin = table.whole_if_any(4), end = table.whole_if_any(5), push = table.whole_if_any(6);
+        // Of a gradient that was cancelled nobody knows how long it would have taken.
+        if (!begin || !end) continue;
+        const std::int64_t worker = table.whole(0), samples = table.whole(3);
+        if (worker < 0 || worker >= run.scenario.lambda())
+            table.refuse(0, "a worker from 0 to " + std::to_string(run.scenario.lambda() - 1));
+        if (samples < 1 || samples > 1'000'000'000) table.refuse(3, "a number of samples");
+        if (*end < *begin) table.refuse(5, "an end after begin_ns");
+        run.gradients.push_back({static_cast<std::int32_t>(worker), static_cast<std::int32_t>(samples), table.whole(1),
+                                 table.whole(2), 1e-9 * static_cast<double>(*begin), 1e-9 * static_cast<double>(*end),
+                                 push ? 1e-9 * static_cast<double>(*push) : -1});
+    }
+    std::sort(run.gradients.begin(), run.gradients.end(), [](const TimedGradient& a, const TimedGradient& b) {
+        return std::tie(a.worker, a.worker_seq) < std::tie(b.worker, b.worker_seq);
+    });
+}
+
+void read_workers(const fs::path& path, RunTables& run) {
+    Table table(path.string(),
+                {"worker", "host", "push_moving_s", "pull_moving_s", "pull_request_s", "inquiries", "pulls"}, true);
+    while (table.next()) {
+        WorkerTotals worker;
+        worker.host = table.text(1);
+        worker.push_moving_s = table.number_if_any(2).value_or(0);
+        worker.pull_moving_s = table.number_if_any(3).value_or(0);
+        worker.pull_request_s = table.number_if_any(4).value_or(0);
+        worker.inquiries = table.whole_if_any(5).value_or(0);
+        worker.pulls = table.whole_if_any(6).value_or(0);
+        if (table.whole(0) != static_cast<std::int64_t>(run.workers.size()))
+            table.refuse(0, "worker " + std::to_string(run.workers.size()));
+        run.workers.push_back(worker);
+    }
+    if (static_cast<int>(run.workers.size()) != run.scenario.lambda())
+        throw InputError(path.string() + ": expected " + std::to_string(run.scenario.lambda()) +
+                         " workers as in scenario.json, found " + std::to_string(run.workers.size()));
+}
+
+void read_servers(const fs::path& path, RunTables& run) {
+    Table table(path.string(),
+                {"host", "pushes", "updates", "replies", "push_s", "update_s", "pull_s", "bytes_in", "bytes_out"},
+                true);
+    while (table.next()) {
+        run.servers.push_back({table.text(0), table.whole(1), table.whole(2), table.whole(3),
+                               table.number_if_any(4).value_or(0), table.number_if_any(5).value_or(0),
+                               table.number_if_any(6).value_or(0), table.number(7), table.number(8)});
+    }
+}
+
+}  // namespace
+
+// The server counts bytes that arrive and pushes that it has taken in, and a few are under way at the end; those of the
+// weights are counted at once.
+MessageSizes message_sizes(const RunTables& run) {
+    const ServerTotals& server = run.servers.front();
+    MessageSizes sizes;
+    if (server.replies > 0) sizes.pull = server.bytes_out / static_cast<double>(server.replies);
+    if (server.pushes == 0) return sizes;
+    sizes.push = server.bytes_in / static_cast<double>(server.pushes);
+    const CostSpec& cost = run.scenario.cost;
+    if (run.backend == "sim" && cost.push_bytes > 0)
+        sizes.push = static_cast<double>(cost.push_bytes);
+    else if (sizes.push > 0.8 * sizes.pull && sizes.push < 1.25 * sizes.pull)
+        sizes.push = sizes.pull;
+    return sizes;
+}
+
+RunTables read_run(const std::string& directory) {
+    const fs::path folder(directory);
+    std::error_code error;
+    if (!fs::is_directory(folder, error)) throw InputError(directory + ": there is no such run directory");
+    if (!fs::exists(folder / "scenario.json", error))
+        throw InputError(directory + ": is no run directory, it has no scenario.json");
+    RunTables run;
+    run.directory = directory;
+    run.scenario = read_scenario((folder / "scenario.json").string()).scenario;
+    if (fs::exists(folder / "summary.json", error)) {
+        const Node summary = read_json((folder / "summary.json").string());
+        const Node* backend = summary.find("backend");
+        if (backend && backend->is(Node::Kind::string)) run.backend = backend->text;
+    }
+    read_gradients(folder / "gradients.csv", run);
+    // Both are written at the end of a run.
+    if (!run.backend.empty() && fs::exists(folder / "workers.csv", error)) read_workers(folder / "workers.csv", run);
+    if (!run.backend.empty() && fs::exists(folder / "servers.csv", error)) read_servers(folder / "servers.csv", run);
+    return run;
+}
+
+}  // namespace rubato::cli

@@ -1,0 +1,237 @@
+#include "cli/calibrate/use_profile.hpp"
+
+#include "cli/json_reader.hpp"
+#include "cli/suggest.hpp"
+
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <set>
+
+namespace rubato::cli {
+namespace {
+
+using Kind = Node::Kind;
+namespace fs = std::filesystem;
+
+/// The points of a sweep read the same file again and again.
+std::shared_ptr<const Profile> shared_profile(const std::string& path) {
+    struct Entry {
+        std::string text;
+        std::shared_ptr<const Profile> profile;
+    };
+    static std::mutex mutex;
+    static std::map<std::string, Entry> known;
+    const std::string text = read_file(path);
+    const std::lock_guard lock(mutex);
+    Entry& entry = known[path];
+    if (!entry.profile || entry.text != text)
+        entry = {text, std::make_shared<const Profile>(parse_profile(text, path))};
+    return entry.profile;
+}
+
+std::string path_of(const Node& node) {
+    const fs::path folder = node.where.line > 0 ? fs::path(*node.where.file).parent_path() : fs::path();
+    return (folder / node.text).lexically_normal().string();
+}
+
+std::shared_ptr<const Profile> read_at(const Node& node, const std::string& place) {
+    const std::string path = path_of(node);
+    std::error_code error;
+    if (!fs::exists(path, error)) throw InputError(node.where, place, "there is no file " + path);
+    return shared_profile(path);
+}
+
+/// A string that names something; anything else is left for the walk to refuse.
+const Node* file_name(const Node& object, std::string_view key) {
+    const Node* node = object.find(key);
+    return node && node->is(Kind::string) && !node->text.empty() ? node : nullptr;
+}
+
+const DeviceProfile& device_named(const Profile& profile, const std::string& name, bool any_name, const Where& where,
+                                  const std::string& place) {
+    const auto found = profile.compute.find(name);
+    if (found != profile.compute.end()) return found->second;
+    if (profile.compute.size() == 1 && (any_name || name == "default" || profile.compute.contains("default")))
+        return profile.compute.begin()->second;
+    std::vector<std::string> names;
+    for (const auto& [other, device] : profile.compute) names.push_back("\"" + other + "\"");
+    throw InputError(where, place,
+                     "the profile has no times of device class \"" + name + "\", only of " +
+                         (names.empty() ? "none" : one_of(names, "and")));
+}
+
+Node list_of(const std::vector<double>& values, const Where& where) {
+    Node list;
+    list.kind = Kind::array;
+    list.where = where;
+    for (const double value : values) {
+        list.items.push_back(Node::of(value));
+        list.items.back().where = where;
+    }
+    return list;
+}
+
+/// Keys are given in turn; those that the scenario has stay, unless they are to be replaced.
+class Writer {
+public:
+    Writer(const Where& where, bool replace) : where_(where), replace_(replace) {}
+
+    bool may_set(const Node& object, std::initializer_list<std::string_view> keys) const {
+        if (replace_) return true;
+        for (const auto key : keys) {
+            if (object.find(key)) return false;
+        }
+        return true;
+    }
+    void set(Node& object, std::string_view key, Node value) const {
+        value.where = where_;
+        object.set(key, std::move(value), where_);
+    }
+    /// The object at a key, made where it is missing; null where something else is there.
+    Node* object_at(Node& parent, std::string_view key) const {
+        Node* found = parent.find(key);
+        if (!found) {
+            set(parent, key, Node::object());
+            found = parent.find(key);
+        }
+        return found->is(Kind::object) ? found : nullptr;
+    }
+    const Where& where() const { return where_; }
+
+private:
+    Where where_;
+    bool replace_;
+};
+
+std::string origin(const Profile& profile, const std::string& source) {
+    std::string text = source == "measured" ? "measured" : source == "run" ? "from a run" : "from a table of " + source;
+    if (!profile.host.empty()) text += " on " + profile.host;
+    if (!profile.date.empty()) text += ", " + profile.date;
+    return text;
+}
+
+/// seconds, quantiles and levels, and host_sharing where the device does not give its own.
+void put_device(Node& object, const Profile& profile, const DeviceProfile& device, const Writer& writer) {
+    Node seconds = Node::object();
+    Node quantiles = Node::object();
+    std::int64_t n = 0;
+    for (const auto& [batch, times] : device.batches) {
+        writer.set(seconds, std::to_string(batch), Node::of(times.mean));
+        n += times.n;
+        if (!times.quantiles.empty())
+            writer.set(quantiles, std::to_string(batch), list_of(times.quantiles, writer.where()));
+    }
+    for (const char* key : {"c", "p", "b0", "a", "b", "profile", "quantiles", "levels"}) object.erase(key);
+    if (writer.may_set(object, {"comment"}))
+        writer.set(object, "comment",
+                   Node::of("Times of " + std::to_string(n) + " gradients " + origin(profile, device.source) + "."));
+    writer.set(object, "seconds", std::move(seconds));
+    if (!quantiles.members.empty()) {
+        writer.set(object, "quantiles", std::move(quantiles));
+        writer.set(object, "levels", list_of(profile.levels, writer.where()));
+    }
+    if (device.host_sharing.empty() || !writer.may_set(object, {"host_sharing"})) return;
+    Node sharing = Node::object();
+    for (const auto& [workers, factor] : device.host_sharing)
+        writer.set(sharing, std::to_string(workers), Node::of(factor));
+    writer.set(object, "host_sharing", std::move(sharing));
+}
+
+/// Classes that workers name.
+std::set<std::string> classes_of(const Node& root) {
+    const auto name_of = [](const Node& group) {
+        const Node* device = group.find("device");
+        return device && device->is(Kind::string) ? device->text : std::string("default");
+    };
+    const Node* workers = root.find("workers");
+    if (!workers || !workers->is(Kind::object)) return {};
+    const Node* groups = workers->find("groups");
+    if (!groups) return {name_of(*workers)};
+    std::set<std::string> names;
+    for (const Node& group : groups->items) names.insert(name_of(group));
+    return names;
+}
+
+void put_server(Node& cluster, const ServerProfile& profile, const Writer& writer) {
+    Node* server = writer.object_at(cluster, "server");
+    if (!server) return;
+    bool used = false;
+    const auto put = [&](const std::string& key, const std::optional<OperationCost>& cost) {
+        if (!cost || !writer.may_set(*server, {key + "_s", key + "_s_per_byte"})) return;
+        writer.set(*server, key + "_s", Node::of(cost->fixed_s));
+        writer.set(*server, key + "_s_per_byte", Node::of(cost->per_byte_s));
+        used = true;
+    };
+    put("push", profile.push);
+    put("pull", profile.pull);
+    put("update", profile.update);
+    if (used && writer.may_set(*server, {"measured_bytes"}))
+        writer.set(*server, "measured_bytes", list_of({profile.bytes.smallest, profile.bytes.largest}, writer.where()));
+}
+
+/// A message crosses two links of a star, with half of the latency each.
+void put_star(Node& cluster, const NetworkProfile& profile, const Writer& writer) {
+    if (cluster.find("platform")) return;
+    Node* network = writer.object_at(cluster, "network");
+    Node* star = network ? writer.object_at(*network, "star") : nullptr;
+    if (!star) return;
+    bool used = false;
+    if (writer.may_set(*star, {"bandwidth", "server_bandwidth"})) {
+        writer.set(*star, "bandwidth", Node::of(profile.bandwidth));
+        star->erase("server_bandwidth");
+        if (profile.server_bandwidth) writer.set(*star, "server_bandwidth", Node::of(*profile.server_bandwidth));
+        used = true;
+    }
+    if (writer.may_set(*star, {"latency"})) {
+        writer.set(*star, "latency", Node::of(profile.latency_s / 2));
+        used = true;
+    }
+    if (used && writer.may_set(*star, {"measured_bytes"}))
+        writer.set(*star, "measured_bytes", list_of({profile.bytes.smallest, profile.bytes.largest}, writer.where()));
+}
+
+}  // namespace
+
+void put_profile(Node& root, const Profile& profile, const Where& where, const ProfileParts& parts, bool replace) {
+    const Writer writer(where, replace);
+    Node* cluster = writer.object_at(root, "cluster");
+    if (!cluster) return;
+    Node* devices = parts.compute && !profile.compute.empty() ? writer.object_at(*cluster, "devices") : nullptr;
+    if (devices) {
+        for (const auto& name : classes_of(root)) {
+            if (!writer.may_set(*devices, {name})) continue;
+            const DeviceProfile& device = device_named(profile, name, false, where, "cluster.profile");
+            if (Node* object = writer.object_at(*devices, name)) put_device(*object, profile, device, writer);
+        }
+    }
+    if (parts.server && profile.server) put_server(*cluster, *profile.server, writer);
+    if (parts.network && profile.network) put_star(*cluster, *profile.network, writer);
+}
+
+void use_profiles(Node& root) {
+    Node* cluster = root.find("cluster");
+    if (!cluster || !cluster->is(Kind::object)) return;
+    if (Node* devices = cluster->find("devices")) {
+        for (auto& [name, key_where, device] : devices->members) {
+            const Node* file = device.is(Kind::object) ? file_name(device, "profile") : nullptr;
+            bool alone = file != nullptr;
+            for (const char* key : {"seconds", "c", "p", "b0", "a", "b", "quantiles", "levels"})
+                alone = alone && !device.find(key);
+            if (!alone) continue;
+            const std::string place = "cluster.devices." + name + ".profile";
+            const auto profile = read_at(*file, place);
+            const Where where = file->where;
+            put_device(device, *profile, device_named(*profile, name, true, where, place), Writer(where, false));
+        }
+    }
+    const Node* file = file_name(*cluster, "profile");
+    if (!file) return;
+    const auto profile = read_at(*file, "cluster.profile");
+    const Where where = file->where;
+    cluster->erase("profile");
+    put_profile(root, *profile, where);
+}
+
+}  // namespace rubato::cli

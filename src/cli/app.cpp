@@ -3,6 +3,7 @@
 
 #include "cli/backends.hpp"
 #include "cli/commands.hpp"
+#include "cli/compare/sides.hpp"
 #include "cli/error.hpp"
 #include "cli/exit_status.hpp"
 #include "cli/suggest.hpp"
@@ -23,7 +24,7 @@ struct Arguments {
     RunOptions run;
     SweepOptions sweep;
     CompareOptions compare;
-    std::vector<std::string> sides;  ///< of compare, with `between_sides` between
+    std::vector<std::string> sides;  ///< of compare (cli/compare/sides.hpp)
     CalibrateOptions calibrate;
     std::string topic;
     std::string run_directory;
@@ -32,10 +33,6 @@ struct Arguments {
     bool force = false;
     bool schema = false;
 };
-
-/// Stands for the `--` between the sides of a comparison: CLI11 takes every word behind that for a name, options too.
-/// No argument can hold it.
-const char* const between_sides = "\n--\n";
 
 /// Values of --set begin with a key, so that nothing in them is taken for another value or a list.
 void add_sets(CLI::App& command, std::vector<std::string>& sets) {
@@ -151,14 +148,7 @@ void declare_compare(CLI::App& app, CompareOptions& options, std::vector<std::st
     compare->add_flag("--json", options.json, "all of it as JSON (default: tables)");
     compare->add_option("-o,--output", options.output, "where to write it (default: standard output)")
         ->type_name("FILE");
-    compare->footer(
-        "Figures of --max:\n" + compare_figures_text() +
-        "\nExit status 1: a figure is beyond its limit. docs/compare.md tells how to read the causes.\n\n"
-        "Examples:\n"
-        "  rubato compare runs/sim -- runs/real --explain\n"
-        "  rubato compare runs/sim-* -- runs/real-* --max throughput=0.1 --max staleness=0.05 --max ks=0.1\n"
-        "  rubato compare runs/sim -- runs/real --substitute compute --substitute network\n"
-        "  rubato compare runs/sim -- runs/real --timeline both.json");
+    compare->footer(compare_footer());
     compare->allow_extras();
 }
 
@@ -332,28 +322,6 @@ int help(const std::string& topic) {
     return exit_finished;
 }
 
-CompareOptions sides_of(const Arguments& arguments) {
-    CompareOptions options = arguments.compare;
-    bool behind = false;
-    for (const auto& word : arguments.sides) {
-        if (word == between_sides && !behind)
-            behind = true;
-        else
-            (behind ? options.measured : options.predicted).push_back(word == between_sides ? "--" : word);
-    }
-    return options;
-}
-
-/// The command line with the first `--` of a comparison replaced.
-std::vector<const char*> mark_sides(int argc, const char* const* argv) {
-    std::vector<const char*> words(argv, argv + argc);
-    if (argc < 2 || std::string_view(argv[1]) != "compare") return words;
-    const auto found =
-        std::find_if(words.begin(), words.end(), [](const char* word) { return std::string_view(word) == "--"; });
-    if (found != words.end()) *found = between_sides;
-    return words;
-}
-
 int dispatch(const CLI::App& app, const Arguments& arguments) {
     const auto chosen = app.get_subcommands();
     const auto extras = app.remaining();
@@ -367,7 +335,7 @@ int dispatch(const CLI::App& app, const Arguments& arguments) {
     if (name == "plot") return plot_command(command.remaining());
     if (name == "table") return table_command(command.remaining());
     if (const auto rest = command.remaining(); !rest.empty()) refuse_extra(command, rest.front());
-    if (name == "compare") return compare_command(sides_of(arguments));
+    if (name == "compare") return compare_command(with_sides(arguments.compare, arguments.sides));
     const RunOptions& options = arguments.run;
     if (name == "init") return init_command(arguments.file, arguments.protocol, arguments.force);
     if (name == "list") return list_command(arguments.topic);

@@ -70,8 +70,6 @@ int help_command(const std::string& topic, const std::vector<std::string>& comma
 int schema_command();
 int replay_command(const std::string& run_directory);
 int compare_command(const CompareOptions& options);
-/// What `compare --max` may name, with what it is; for help.
-std::string compare_figures_text();
 /// `arguments`: KIND RUN_OR_SWEEP... and options of the analysis.
 int plot_command(const std::vector<std::string>& arguments);
 /// `arguments`: SWEEP... and options of the analysis.

@@ -5,7 +5,6 @@ Usage: compare_test.py RUBATO
 
 import json
 import shutil
-from pathlib import Path
 
 from case import Case, main
 
@@ -194,6 +193,28 @@ class Compare(Case):
                 self.assertGreaterEqual(event["ts"], ends.get(thread, 0) - 1e-6)
                 ends[thread] = event["ts"] + event["dur"]
 
+    def test_the_figure_shows_what_is_said(self) -> None:
+        """Its data are those of the comparison; Python draws the same."""
+        runs = [self.run_scenario(self.scenario(PROTOCOLS["hardsync"])),
+                self.run_scenario(self.injected(PROTOCOLS["hardsync"], "slow worker"))]
+        explanation = self.compared(*runs, "--explain")["explanation"]
+        done = self.call("plot", "compare", runs[0], "--", runs[1], "-o", self.work / "figure.png")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertTrue((self.work / "figure.png").read_bytes().startswith(b"\x89PNG"))
+        points = self.rows(self.work, "figure.csv")
+        drawn = {(point["series"], point["x"]): float(point["y"]) for point in points
+                 if point["panel"] == "seconds per gradient"}
+        for line in explanation["by_cause"]:
+            for side in ("predicted", "measured"):
+                if line["predicted"] or line["measured"]:
+                    self.assertAlmostEqual(drawn[side, line["cause"]], line[side])
+        due = [point for point in points if point["panel"] == "due to"]
+        self.assertEqual(due[0]["x"], "compute of worker 3")
+        self.assertAlmostEqual(float(due[0]["y"]), explanation["causes"][0]["total"])
+        done = self.call("plot", "compare", runs[0], "-o", self.work / "none.png")
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("SIM... -- REAL...", done.stderr)
+
     def test_runs_that_do_not_belong_together(self) -> None:
         first = self.run_scenario(self.scenario(PROTOCOLS["async"]))
         other = self.run_scenario(self.scenario(PROTOCOLS["hardsync"]))
@@ -220,6 +241,13 @@ class Compare(Case):
         lines = text.split(b"\n")
         (cut / "gradients.csv").write_bytes(b"\n".join([*lines[:3], b"1,2,3", *lines[4:]]))
         self.assertRegex(self.refused_call(run, "--", cut), r"gradients.csv:4: expected 17 cells")
+        cells = lines[3].split(b",")
+        for column, value, reason in ((1, b"9", "worker 9 is not in workers.csv"),
+                                      (3, b"9999999999", "is beyond the 2000 updates"),
+                                      (11, b"lost", "expected an integer"), (12, b"lost", "expected applied, ")):
+            changed = b",".join([*cells[:column], value, *cells[column + 1:]])
+            (cut / "gradients.csv").write_bytes(b"\n".join([*lines[:3], changed, *lines[4:]]))
+            self.assertIn(reason, self.refused_call(run, "--", cut))
         (cut / "summary.json").unlink()
         self.assertIn("has no summary.json", self.refused_call(run, "--", cut))
 
@@ -244,7 +272,7 @@ class Compare(Case):
         self.assertIn("did you mean server?", self.refused_call(run, "--", run, "--substitute", "servr"))
         self.assertIn("did you mean --explain?", self.refused_call(run, "--", run, "--explane"))
         self.assertIn("--timeline", self.refused_call(run, "--", run, "--timeline", self.work / "t.json"))
-        self.assertFalse(Path(self.work / "t.json").exists())
+        self.assertFalse((self.work / "t.json").exists())
         done = self.call("compare", run, "--", run, "-o", self.work / "report.txt")
         self.assertEqual((done.returncode, done.stdout), (0, ""))
         self.assertIn("throughput", (self.work / "report.txt").read_text())

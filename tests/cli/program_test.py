@@ -79,7 +79,7 @@ class ProgramTest(unittest.TestCase):
         self.assertIn("did you mean local?", self.refused("run", "timing.json", "--backend", "lokal"))
         self.assertIn("did you mean protocols?", self.refused("list", "protocol"))
         self.assertIn("did you mean staleness?", self.refused("plot", "stalenes", "x"))
-        self.assertIn("not yet built", self.refused("plot", "compare", "x"))
+        self.assertIn("not yet built", self.refused("plot", "phases", "x"))
         self.assertIn("no such run directory", self.refused("replay", "nowhere"))
         self.assertEqual(os.listdir(self.scratch.name).count("runs"), 0)
 

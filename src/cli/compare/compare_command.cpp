@@ -43,15 +43,6 @@ std::string both_timelines(const CompareOptions& options) {
 
 }  // namespace
 
-std::string compare_figures_text() {
-    std::string out;
-    for (const auto& kind : figure_kinds()) {
-        const std::string name = std::string("  ") + kind.name;
-        out += name + std::string(20 - name.size(), ' ') + kind.about + "\n";
-    }
-    return out + "  " + ks_name + "                Kolmogorov-Smirnov distance of the staleness histograms\n";
-}
-
 int compare_command(const CompareOptions& options) {
     if (options.predicted.empty() || options.measured.empty())
         throw InputError("compare: expected SIM... -- REAL..., run directories on both sides of --");

@@ -102,7 +102,7 @@ WorkerPhases Follower::phases(WorkerId worker) const {
         waited += wait;
         if (parts.sum() > 0) charged[closer->row.worker].add(parts, wait / parts.sum());
     }
-    if (applied == 0) return out;
+    if (applied == 0 || out.spent.sum() <= 0) return out;
     out.any = true;
     out.spent[Cause::idle] = idle(mine);
     for (double& part : out.spent) part /= static_cast<double>(applied);
@@ -126,6 +126,7 @@ WorkerPhases from_books(const SavedWorker& books) {
     out.spent[Cause::apply_wait] = books.apply_wait_s;
     out.spent[Cause::idle] = books.idle_s;
     for (double& part : out.spent) part /= static_cast<double>(books.applied);
+    out.any = out.spent.sum() > 0;
     return out;
 }
 

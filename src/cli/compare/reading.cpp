@@ -115,7 +115,7 @@ std::string reading_of(const Explanation& explanation, const Side& predicted, co
                                    100 * top.share, line_text(top), what);
     const double follows = top.total - top.difference();
     if (std::fabs(follows) > agreement * explanation.predicted)
-        text += fmt::format("; {} of the gap is at other places and follows from it", duration_text(follows, true));
+        text += fmt::format("; at other places {} follow from it", duration_text(follows, true));
     return text + ".";
 }
 

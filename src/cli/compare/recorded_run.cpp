@@ -84,6 +84,19 @@ bool keeps_all_gradients(const Node& scenario) {
     return !every || !every->is_whole() || every->whole() == 1;
 }
 
+/// What is counted by must be in range.
+void check_rows(const RecordedRun& run, const std::string& path) {
+    for (const auto& row : run.gradients) {
+        if (row.worker < 0 || row.worker >= run.lambda())
+            throw InputError(path + ": worker " + std::to_string(row.worker) + " is not in workers.csv, which has " +
+                             std::to_string(run.lambda()));
+        for (const Version version : {row.read_version, row.apply_version})
+            if (version > run.summary.updates)
+                throw InputError(path + ": version " + std::to_string(version) + " is beyond the " +
+                                 std::to_string(run.summary.updates) + " updates of summary.json");
+    }
+}
+
 }  // namespace
 
 RecordedRun read_recorded_run(const std::string& directory, std::vector<std::string>& warnings) {
@@ -115,10 +128,7 @@ RecordedRun read_recorded_run(const std::string& directory, std::vector<std::str
         run.updates = read_updates((folder / "updates.csv").string(), warnings);
     if (keeps_all_gradients(run.scenario) && fs::exists(folder / "gradients.csv", error))
         run.gradients = read_gradients((folder / "gradients.csv").string(), warnings);
-    for (const auto& row : run.gradients)
-        if (row.worker < 0 || row.worker >= run.lambda())
-            throw InputError((folder / "gradients.csv").string() + ": worker " + std::to_string(row.worker) +
-                             " is not in workers.csv, which has " + std::to_string(run.lambda()));
+    check_rows(run, (folder / "gradients.csv").string());
     return run;
 }
 

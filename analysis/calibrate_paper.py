@@ -52,9 +52,10 @@ MEANINGS = {
 GRADIENTS = 60
 
 
-PAGE_TEXT = """# Calibration against a paper
+HEADING = "## Against a paper"
+PAGE_TEXT = HEADING + """
 
-<!-- Written by analysis/calibrate_paper.py --fit. -->
+<!-- From here on written by analysis/calibrate_paper.py --fit. -->
 
 `scenarios/papers/rudra-table2.json` predicts the training time of CIFAR-10 on Rudra-base (Gupta, Zhang and Milthorpe
 2015, Tables 2 and 3), for any protocol, batch size and number of learners:
@@ -245,7 +246,8 @@ def draw(rows, predicted, left_out):
 def write_page(values, rows, predicted, left_out, told):
     parameters = [f"| `{name}` | {values[name]:g} | {unit} | {MEANINGS[name]} |"
                   for name, (_, unit) in PARAMETERS.items()]
-    PAGE.write_text(PAGE_TEXT.format(
+    before, _, _ = PAGE.read_text().partition(HEADING)
+    PAGE.write_text(before + PAGE_TEXT.format(
         parameters="\n".join(parameters), rows="\n".join(table(rows, predicted, left_out)),
         error=mean_error(rows, predicted), error_left_out=mean_error(rows, left_out),
         ratios="\n".join(f"| {name} | {value:.2f} |" for name, value in told.items())))

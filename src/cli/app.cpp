@@ -154,7 +154,14 @@ void declare_compare(CLI::App& app, CompareOptions& options, std::vector<std::st
 
 void declare_calibrate(CLI::App& app, CalibrateOptions& options) {
     CLI::App* calibrate = app.add_subcommand(
-        "calibrate", "writes a profile of a machine, from a run or from tables, which cluster.profile reads");
+        "calibrate",
+        "writes a profile of a machine, which cluster.profile reads: measured here, from a run, or from tables");
+    calibrate->add_option("SCENARIO", options.scenario,
+                          "measure this machine with the model, batch size and workers of a scenario (JSON)");
+    add_sets(*calibrate, options.sets);
+    calibrate->add_option("--seconds", options.seconds, "time limit of a measurement (default: 60)")
+        ->type_name("S")
+        ->check(CLI::Range(0.1, 86400.0).description(""));
     calibrate->add_option("--run", options.run, "take the figures from the tables of a run, on any backend")
         ->type_name("DIR");
     calibrate
@@ -173,9 +180,10 @@ void declare_calibrate(CLI::App& app, CalibrateOptions& options) {
         "Sources may be combined; a table replaces what the run says of the same devices, or of the network.\n"
         "docs/calibration.md tells what is measured and how it is used.\n\n"
         "Examples:\n"
+        "  rubato calibrate scenarios/quickstart.json --out here.json\n"
         "  rubato calibrate --run runs/one --out here.json\n"
         "  rubato calibrate --timings gpu.csv --network nccl.csv --out cluster.json\n"
-        "  rubato run scenarios/quickstart.json --set cluster.profile=here.json");
+        "  rubato run scenarios/quickstart.json --set 'cluster={\"profile\": \"here.json\"}'");
     calibrate->allow_extras();
 }
 

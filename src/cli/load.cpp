@@ -14,7 +14,7 @@ namespace rubato::cli {
 Loaded resolve_layers(Node tree, const std::string& default_name) {
     Loaded loaded;
     loaded.tree = std::move(tree);
-    use_profiles(loaded.tree);
+    use_profiles(loaded.tree, loaded.notes);
     prepare_sections(loaded.tree, default_name);
     check_and_fill(loaded.tree);
     complete(loaded.tree, loaded.notes);

@@ -6,9 +6,12 @@ Usage: calibrate_test.py RUBATO.
 import csv
 import json
 import os
+import re
+import signal
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 from pathlib import Path
 
@@ -194,6 +197,49 @@ class CalibrateTest(unittest.TestCase):
         self.assertEqual((both["network"]["source"], both["server"]["source"]), ("network", "run"))
         self.assertFalse([text for text in both["notes"] if text.startswith("network")])
 
+    def test_this_machine_is_measured(self) -> None:
+        self.write("local.json", LOCAL)
+        answer = self.call("calibrate", "local.json", "--seconds", "2", "--set", "workers.batch_size=20")
+        self.assertRegex(answer.stdout, r"compute +default, batch size 5: ")
+        profile = self.read("local.profile.json")
+        self.assertEqual(sorted(profile["compute"]["default"]["batches"], key=int), ["5", "10", "20", "40", "80"])
+        self.assertEqual(profile["compute"]["default"]["source"], "measured")
+        self.assertEqual(profile["compute"]["default"]["host_sharing"]["2"], 1)
+        self.assertGreater(profile["cores"], 0)
+        scenario = {**LOCAL, "workers": {"count": 2, "batch_size": 20, "per_host": 2},
+                    "cluster": {"profile": "local.profile.json", "network": {"model": "flow"}}}
+        summary, _ = self.run_scenario("predicted", scenario)
+        self.assertEqual(summary["status"], "finished")
+        answer = self.call("check", "predicted.json")
+        self.assertNotIn("extrapolated", answer.stderr)
+        value, prefix = re.search(r"device default: ([0-9.]+) (u|m|)s a gradient of 20", answer.stdout).groups()
+        device = profile["compute"]["default"]
+        expected = device["batches"]["20"]["mean"] + device["dispatch_s"]
+        self.assertAlmostEqual(float(value) * {"u": 1e-6, "m": 1e-3, "": 1}[prefix] / expected, 1, delta=0.001)
+
+    def test_a_measurement_that_is_interrupted_leaves_nothing(self) -> None:
+        self.write("local.json", LOCAL)
+        with subprocess.Popen([PROGRAM, "calibrate", "local.json", "--seconds", "600"], cwd=self.work,
+                              stderr=subprocess.PIPE, text=True) as process:
+            time.sleep(1)
+            process.send_signal(signal.SIGINT)
+            _, errors = process.communicate(timeout=60)
+        self.assertEqual((process.returncode, os.listdir(self.work)), (3, ["local.json"]), errors)
+        self.assertIn("interrupted; no profile is written", errors)
+
+    def test_profiles_are_an_axis_of_sweeps(self) -> None:
+        self.write("t.csv", "device,batch,seconds\na,32,0.01\n")
+        self.write("u.csv", "device,batch,seconds\na,32,0.02\n")
+        for name in ("t", "u"):
+            self.call("calibrate", "--timings", name + ".csv", "--out", name + ".json")
+        self.write("base.json", {**BASE, "stop": {"gradients": 100}, "cluster": {"network": {"model": "flow"}}})
+        self.write("sweep.json", {"base": "base.json", "axes": {"cluster.profile": ["t.json", "u.json"]}})
+        self.call("sweep", "sweep.json", "--out", "sweep", "-j", "1", "--quiet")
+        with open(self.work / "sweep" / "results.csv", newline="", encoding="utf-8") as file:
+            times = {row["cluster.profile"]: float(row["time_s"]) for row in csv.DictReader(file)}
+        self.assertEqual(sorted(times), ["t.json", "u.json"])
+        self.assertGreater(times["u.json"], 1.3 * times["t.json"])
+
     def test_mistakes(self) -> None:
         self.assertIn("expected something to calibrate from", self.refused("calibrate"))
         self.assertEqual(self.refused("calibrate", "--run", "none"), "none: there is no such run directory")
@@ -209,6 +255,11 @@ class CalibrateTest(unittest.TestCase):
         self.call("calibrate", "--network", "n.csv", "--out", "p.json", "--force")
         self.assertIn("there is no folder no", self.refused("calibrate", "--network", "n.csv", "--out", "no/p.json"))
         self.assertIn("did you mean --timings?", self.refused("calibrate", "--timing", "n.csv"))
+        self.write("timing.json", BASE)
+        self.assertIn("is timing only and has no gradients to measure", self.refused("calibrate", "timing.json"))
+        self.assertIn("exclude each other", self.refused("calibrate", "timing.json", "--run", "x"))
+        self.assertIn("--set is about a scenario", self.refused("calibrate", "--run", "x", "--set", "seed=2"))
+        self.assertIn("--seconds", self.refused("calibrate", "timing.json", "--seconds", "0"))
         os.mkdir(self.work / "empty")
         self.assertEqual(self.refused("calibrate", "--run", "empty"),
                          "empty: is no run directory, it has no scenario.json")

@@ -87,6 +87,7 @@ TEST_CASE("a profile gives devices, server and star") {
     CHECK(cluster.network.star.server_bandwidth == 3e9);
     CHECK(cluster.network.star.measured_bytes == MeasuredBytes{1000, 2000});
     CHECK(loaded.tree.at("cluster").find("profile") == nullptr);
+    CHECK(loaded.notes.empty());
 }
 
 TEST_CASE("the saved scenario needs no profile") {
@@ -105,6 +106,9 @@ TEST_CASE("what a scenario says itself stays") {
     const Loaded loaded = folder.read(mixed, R"({"profile": "two.json", "devices": {"a100": {"c": 7}},
         "server": {"push_s": 5}, "network": {"star": {"bandwidth": 5e8}}})");
     const ClusterSpec& cluster = loaded.scenario.cluster;
+    CHECK(loaded.notes ==
+          std::vector<std::string>{"cluster.profile: the scenario gives devices.a100, server.push_s and "
+                                   "network.star.bandwidth itself, so that two.json does not"});
     CHECK(cluster.devices.at("a100").c == 7);
     CHECK(cluster.devices.at("v100").table.size() == 2);
     CHECK(cluster.server.push_s == 5);

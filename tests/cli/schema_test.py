@@ -37,6 +37,11 @@ GOOD = [
     ("optimizer.staleness_rule", {"expression": "1/(1+a*staleness)", "a": 2, "comment": "c"}),
     ("optimizer.schedule", [{"epoch": 1, "factor": 0.5}]),
     ("trace.gradients", {"every": 7}), ("trace.gradients", False),
+    ("cluster.devices.default", {"quantiles": {"32": [0.1, "200ms", 0.3]}}),
+    ("cluster.devices.default", {"c": 1, "quantiles": {"32": [0, 1, 2]}, "levels": [0, 0.1, 1], "host_sharing": 2}),
+    ("cluster.devices.default", {"c": 1, "host_sharing": {"1": 1, "4": 1.5, "comment": "c"}}),
+    ("cluster.server", {"push_s_per_byte": 1e-9, "measured_bytes": [0, "1GB"]}),
+    ("cluster.network.star.measured_bytes", [1, 2]),
     ("stop", {"updates": 3, "seconds": "1h"}), ("faults", []), ("execution.pool_threads", 2),
 ]  # fmt: skip
 BAD = [
@@ -54,6 +59,11 @@ BAD = [
     ("cluster.network.concurrent_transfers", 0), ("cluster.network.star.bandwidth", 0),
     ("cluster.network.star.latency", True), ("cluster.devices.x", {"seconds": {}}),
     ("cluster.devices.x", {"seconds": 3}), ("cluster.server.push_s", -1), ("cost.model", "vgg"),
+    ("cluster.devices.x", {"quantiles": {}}), ("cluster.devices.x", {"quantiles": {"32": [1]}}),
+    ("cluster.devices.x", {"quantiles": {"32": [-1, 1]}}), ("cluster.devices.x", {"levels": [0, 1]}),
+    ("cluster.devices.x", {"quantiles": {"8": [1, 2]}, "levels": [0, 2]}), ("cluster.profile", 3),
+    ("cluster.devices.x", {"host_sharing": {"one": 1}}), ("cluster.devices.x", {"host_sharing": {"1": 0}}),
+    ("cluster.server.push_s_per_byte", -1), ("cluster.server.measured_bytes", [1]), ("cluster.profile", ""),
     ("evaluate.at_end", "yes"), ("cluster.noise.lognormal_cv", None),
 ]  # fmt: skip
 
@@ -133,6 +143,47 @@ def sweep_problems(schema: dict, program: str) -> list[str]:
     return problems
 
 
+PROFILE = {"profile_version": 1}
+TIMES = {"n": 3, "mean": 1.5}
+GOOD_PROFILES = [
+    {}, {"comment": "c", "$schema": "x", "date": "today", "host": "h", "cores": 3, "notes": ["a"]},
+    {"compute": {"a": {"batches": {"8": TIMES}}, "comment": "c"}},
+    {"compute": {"a": {"batches": {"8": {**TIMES, "quantiles": [1, 2]}}, "host_sharing": {"2": 1.5}, "source": "run",
+                       "dispatch_s": 0.1}}, "levels": [0, 1]},
+    {"server": {"bytes": [0, 1], "push": {"n": 1, "fixed_s": 1, "per_byte_s": 0}, "pull": {}, "update": {}}},
+    {"network": {"bytes": [1, 1], "bandwidth": 2, "latency_s": 0, "server_bandwidth": 3, "largest_error": 0.5,
+                 "messages": [{"bytes": 1, "seconds": 2, "n": 3}]}},
+]  # fmt: skip
+BAD_PROFILES = [
+    {"profile_version": 2}, {"profile_version": "1"}, {"date": 3}, {"cores": -1}, {"levels": [0]}, {"levels": [0, 2]},
+    {"notes": [3]}, {"seconds": 1}, {"compute": []}, {"compute": {"a": {}}}, {"compute": {"a": {"batches": {}}}},
+    {"compute": {"a": {"batches": {"x": TIMES}}}}, {"compute": {"a": {"batches": {"8": {}}}}},
+    {"compute": {"a": {"batches": {"8": {"mean": 0}}}}}, {"compute": {"a": {"batches": {"8": {**TIMES, "n": 0}}}}},
+    {"compute": {"a": {"batches": {"8": TIMES}, "source": "guess"}}}, {"server": {}}, {"server": {"bytes": [1]}},
+    {"compute": {"a": {"batches": {"8": TIMES}, "host_sharing": {"2": 0}}}},
+    {"server": {"bytes": [1, 2], "push": {"fixed_s": -1}}}, {"server": {"bytes": [1, 2], "push": {"fixed": 1}}},
+    {"network": {"bytes": [1, 2]}}, {"network": {"bytes": [1, 2], "bandwidth": 0}},
+    {"network": {"bytes": [1, 2], "bandwidth": 1, "messages": [{"bytes": 1}]}},
+]  # fmt: skip
+
+
+def profile_problems(schema: dict, program: str) -> list[str]:
+    """The schema of profiles against the reader of profiles."""
+    jsonschema.Draft202012Validator.check_schema(schema)
+    validator = jsonschema.Draft202012Validator(schema)
+    problems = [f"{place}: no description" for place in keys_without_description(schema)]
+    with tempfile.TemporaryDirectory() as folder:
+        scenario = {**BASE, "cluster": {"profile": "profile.json", "devices": {"default": {"c": 1}}}}
+        for expected, keys in [(True, one) for one in GOOD_PROFILES] + [(False, one) for one in BAD_PROFILES]:
+            profile = {**PROFILE, **keys}
+            with open(os.path.join(folder, "profile.json"), "w", encoding="utf-8") as file:
+                json.dump(profile, file)
+            first, message = rubato_accepts(program, folder, scenario)
+            if (first, validator.is_valid(profile)) != (expected, expected):
+                problems.append(f"{json.dumps(profile)}: rubato {first} ({message}), jsonschema {not first}")
+    return problems
+
+
 def main(schema_path: str, program: str) -> int:
     """Counts the disagreements."""
     with open(schema_path, encoding="utf-8") as file:
@@ -143,6 +194,8 @@ def main(schema_path: str, program: str) -> int:
     with open(os.path.join(os.path.dirname(schema_path), "sweep.schema.json"), encoding="utf-8") as file:
         sweep_schema = json.load(file)
     problems += sweep_problems(sweep_schema, program)
+    with open(os.path.join(os.path.dirname(schema_path), "profile.schema.json"), encoding="utf-8") as file:
+        problems += profile_problems(json.load(file), program)
     for path in scenarios_that_ship(schema_path):
         with open(path, encoding="utf-8") as file:
             content = json.load(file)

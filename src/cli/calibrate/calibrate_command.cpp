@@ -1,17 +1,25 @@
 // rubato calibrate: from measurements, whoever made them, to a profile.
+#include "cli/calibrate/measure.hpp"
 #include "cli/calibrate/of_run.hpp"
 #include "cli/calibrate/of_tables.hpp"
+#include "cli/calibrate/stopwatch.hpp"
 #include "cli/commands.hpp"
 #include "cli/error.hpp"
 #include "cli/estimate.hpp"
 #include "cli/exit_status.hpp"
+#include "cli/load.hpp"
 #include "cli/log.hpp"
 #include "cli/oddities.hpp"
+#include "cli/signals.hpp"
+#include "learn/task.hpp"
 #include "trace/line_file.hpp"
 
 #include <fmt/format.h>
 
+#include <unistd.h>
+
 #include <chrono>
+#include <cmath>
 #include <cstdio>
 #include <ctime>
 #include <filesystem>
@@ -52,6 +60,8 @@ void print_compute(const Profile& profile) {
                                    times.n, spread_text(profile, times)));
             label.clear();
         }
+        if (device.dispatch_s > 0)
+            row("", fmt::format("{}, beside the computation: {} a gradient", name, seconds_text(device.dispatch_s)));
         std::string sharing;
         for (const auto& [workers, factor] : device.host_sharing)
             sharing += fmt::format("{}{} with {}", sharing.empty() ? "" : ", ", fmt::format("{:.4g}", factor), workers);
@@ -121,14 +131,54 @@ void check_sources(const CalibrateOptions& options) {
         throw InputError("calibrate: --set is about a scenario to measure, and none is given");
 }
 
+/// A line on a terminal that says what is being measured.
+class ProgressLine {
+public:
+    explicit ProgressLine(bool quiet) : visible_(!quiet && isatty(STDERR_FILENO) != 0) {}
+    ~ProgressLine() {
+        if (visible_) std::fputs("\r\x1b[K", stderr);
+    }
+    ProgressLine(const ProgressLine&) = delete;
+    ProgressLine& operator=(const ProgressLine&) = delete;
+    void show(const std::string& text) const {
+        if (!visible_) return;
+        std::fputs(
+            ("\r\x1b[Kmeasuring " + text + ", " + seconds_text(std::floor(seconds_since(begin_))) + " so far").c_str(),
+            stderr);
+        std::fflush(stderr);
+    }
+
+private:
+    bool visible_;
+    Clock::time_point begin_ = Clock::now();
+};
+
+Profile measured_here(const CalibrateOptions& options) {
+    const Loaded loaded = load_scenario(options.scenario, options.sets);
+    for (const auto& text : loaded.notes) note(text);
+    if (!loaded.scenario.model.gradients)
+        throw InputError(loaded.tree.where, "model",
+                         "the scenario is timing only and has no gradients to measure: name a model with "
+                         "\"gradients\": \"real\"");
+    require_files(loaded);
+    const auto task = learn::make_task(loaded.scenario);
+    const ProgressLine line(options.quiet);
+    MeasureOptions measurement;
+    measurement.seconds = options.seconds;
+    measurement.interrupted = &watch_signals();
+    measurement.progress = [&line](const std::string& text) { line.show(text); };
+    return measure(loaded.scenario, *task, measurement);
+}
+
 }  // namespace
 
-int calibrate_command(const CalibrateOptions& options) {
+int calibrate_command(const CalibrateOptions& options) try {
     if (options.quiet) be_quiet();
     check_sources(options);
     const std::string path = output_path(options);
     check_output(path, options.force);
     Profile profile;
+    if (!options.scenario.empty()) profile = measured_here(options);
     if (!options.run.empty()) profile = profile_of_run(options.run);
     // What was measured by itself says more than what a run shows by the way.
     if (!options.timings.empty()) {
@@ -142,6 +192,9 @@ int calibrate_command(const CalibrateOptions& options) {
     trace::write_file_by_rename(path, to_json(to_node(profile)));
     if (!options.quiet) print_profile(profile, path);
     return exit_finished;
+} catch (const Interruption&) {
+    error("the measurement was interrupted; no profile is written");
+    return exit_ended_otherwise;
 }
 
 }  // namespace rubato::cli

@@ -51,8 +51,10 @@ LineFit fit_line(const std::vector<MessageTime>& points) {
         fit = weighted(points, weights, scale);
         std::vector<double> errors;
         for (const auto& point : points) errors.push_back(std::abs(relative_error(fit, point)));
-        // 1.345 standard deviations, estimated by the median absolute error.
-        const double bend = std::max(1e-9, 1.345 * median(errors) / 0.6745);
+        // 1.345 standard deviations, estimated by the median absolute error. No network or memory is a line to better
+        // than some per cent, so that deviations of that kind are no outliers.
+        constexpr double least_deviation = 0.1;
+        const double bend = 1.345 * std::max(least_deviation, median(errors) / 0.6745);
         for (std::size_t i = 0; i < points.size(); ++i) weights[i] = std::min(1.0, bend / std::max(errors[i], 1e-300));
     }
     for (const auto& point : points)

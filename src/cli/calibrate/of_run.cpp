@@ -85,6 +85,25 @@ struct Mean {
     double error() const { return std::sqrt(std::max(0.0, squares / n - value() * value()) / n); }
 };
 
+/// What a gradient took beside its computation, by class: nothing in simulation; in real runs threads wake each other.
+/// The last stretch of a worker may be of a gradient that never ended, so that few gradients tell nothing.
+std::vector<double> dispatch_by_class(const RunTables& run, const Classes& classes) {
+    std::vector<double> result(classes.names.size());
+    if (run.workers.empty() || run.backend == "sim" || run.scenario.trace.every > 1) return result;
+    std::vector<double> seen(result.size()), computed(result.size()), gradients(result.size());
+    for (std::size_t w = 0; w < run.workers.size(); ++w) {
+        seen[classes.of_worker[w]] += run.workers[w].compute_s;
+        gradients[classes.of_worker[w]] += static_cast<double>(run.workers[w].gradients);
+    }
+    for (const auto& gradient : run.gradients)
+        computed[classes.of_worker[static_cast<std::size_t>(gradient.worker)]] += gradient.end_s - gradient.begin_s;
+    constexpr double few = 50;
+    for (std::size_t c = 0; c < result.size(); ++c) {
+        if (gradients[c] >= few) result[c] = std::max(0.0, (seen[c] - computed[c]) / gradients[c]);
+    }
+    return result;
+}
+
 int most_frequent_batch(const std::vector<Timed>& times) {
     std::map<int, std::int64_t> counts;
     for (const auto& time : times) ++counts[time.batch];
@@ -137,13 +156,14 @@ void note_unlike_workers(const std::string& name, const std::vector<Timed>& time
                     worst, 100 * (by_worker[worst].value() / all.value() - 1), name));
 }
 
-void add_class(const std::string& name, std::vector<Timed> times, Profile& profile) {
+void add_class(const std::string& name, std::vector<Timed> times, double dispatch_s, Profile& profile) {
     if (times.empty()) {
         profile.notes.push_back("compute: no worker of class \"" + name + "\" has computed a gradient");
         return;
     }
     DeviceProfile device;
     device.source = "run";
+    device.dispatch_s = dispatch_s;
     divide_sharing(times, device);
     note_unlike_workers(name, times, profile.notes);
     const int main_batch = most_frequent_batch(times);
@@ -173,7 +193,9 @@ void add_class(const std::string& name, std::vector<Timed> times, Profile& profi
     profile.compute[name] = std::move(device);
 }
 
-void add_server(const RunTables& run, Profile& profile) {
+/// handover_s: of an update to the thread that computes it and back, which the lane that servers.csv tells of leaves
+/// out.
+void add_server(const RunTables& run, double handover_s, Profile& profile) {
     if (run.servers.empty()) return;
     const ServerTotals& totals = run.servers.front();
     ServerProfile server;
@@ -186,10 +208,16 @@ void add_server(const RunTables& run, Profile& profile) {
     server.pull = mean(totals.pull_s, totals.replies);
     server.update = mean(totals.update_s, totals.updates);
     if (!server.push && !server.pull && !server.update) return;
+    if (server.update) server.update->fixed_s += handover_s;
     const MessageSizes sizes = message_sizes(run);
     server.bytes = {sizes.push > 0 && sizes.pull > 0 ? std::min(sizes.push, sizes.pull) : sizes.push + sizes.pull,
                     std::max(sizes.push, sizes.pull)};
     profile.server = server;
+    if (handover_s > 0)
+        profile.notes.push_back(
+            fmt::format("server: an update is taken to be handed to a thread and back in the {:.3g} us that a gradient "
+                        "is",
+                        1e6 * handover_s));
     profile.notes.emplace_back(
         "server: one size of messages and weights does not tell what each byte costs; all of the seconds count as "
         "fixed");
@@ -222,8 +250,10 @@ Profile profile_of_run(const std::string& directory, const RunProfileOptions& op
             "known");
     const Classes classes = classes_of(run.scenario, options.by_worker);
     auto times = times_by_class(run, classes);
-    for (std::size_t c = 0; c < classes.names.size(); ++c) add_class(classes.names[c], std::move(times[c]), profile);
-    add_server(run, profile);
+    const auto dispatch = dispatch_by_class(run, classes);
+    for (std::size_t c = 0; c < classes.names.size(); ++c)
+        add_class(classes.names[c], std::move(times[c]), dispatch[c], profile);
+    add_server(run, dispatch.empty() ? 0 : *std::min_element(dispatch.begin(), dispatch.end()), profile);
     profile.network = network_of_run(run, profile.notes);
     return profile;
 }

@@ -23,6 +23,7 @@ Node node_of(const ByteRange& range) {
 Node node_of(const DeviceProfile& device) {
     Node node = Node::object();
     node.set("source", Node::of(device.source), {});
+    node.set("dispatch_s", Node::of(device.dispatch_s), {});
     Node batches = Node::object();
     for (const auto& [batch, times] : device.batches) {
         Node entry = Node::object();

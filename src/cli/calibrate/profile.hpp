@@ -23,6 +23,8 @@ struct ComputeTimes {
 struct DeviceProfile {
     std::string source;                            ///< measured | run | timings
     std::map<std::int64_t, ComputeTimes> batches;  ///< by batch size; never empty
+    /// Seconds of a gradient beside its computation, from weights in hand to gradient in hand: threads hand it over.
+    double dispatch_s = 0;
     /// Factor on the times by workers on the host; 1 where they were measured. Empty: not known.
     std::map<std::int64_t, double> host_sharing;
 };

@@ -87,6 +87,7 @@ ComputeTimes read_times(const Node& node, const std::string& path, const std::ve
 DeviceProfile read_device(const Node& node, const std::string& path, const std::vector<double>& levels) {
     DeviceProfile device;
     device.source = node.at("source").text;
+    device.dispatch_s = node.at("dispatch_s").number;
     for (const auto& [batch, where, times] : node.at("batches").members)
         device.batches[std::stoll(batch)] = read_times(times, path + ".batches." + batch, levels);
     for (const auto& [workers, where, factor] : node.at("host_sharing").members)

@@ -39,7 +39,9 @@ void read_gradients(const fs::path& path, RunTables& run) {
 
 void read_workers(const fs::path& path, RunTables& run) {
     Table table(path.string(),
-                {"worker", "host", "push_moving_s", "pull_moving_s", "pull_request_s", "inquiries", "pulls"}, true);
+                {"worker", "host", "push_moving_s", "pull_moving_s", "pull_request_s", "inquiries", "pulls",
+                 "compute_s", "gradients"},
+                true);
     while (table.next()) {
         WorkerTotals worker;
         worker.host = table.text(1);
@@ -48,6 +50,8 @@ void read_workers(const fs::path& path, RunTables& run) {
         worker.pull_request_s = table.number_if_any(4).value_or(0);
         worker.inquiries = table.whole_if_any(5).value_or(0);
         worker.pulls = table.whole_if_any(6).value_or(0);
+        worker.compute_s = table.number_if_any(7).value_or(0);
+        worker.gradients = table.whole_if_any(8).value_or(0);
         if (table.whole(0) != static_cast<std::int64_t>(run.workers.size()))
             table.refuse(0, "worker " + std::to_string(run.workers.size()));
         run.workers.push_back(worker);

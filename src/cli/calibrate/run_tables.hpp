@@ -21,8 +21,9 @@ struct TimedGradient {
 
 struct WorkerTotals {
     std::string host;
+    double compute_s = 0;
     double push_moving_s = 0, pull_moving_s = 0, pull_request_s = 0;
-    std::int64_t inquiries = 0, pulls = 0;
+    std::int64_t gradients = 0, inquiries = 0, pulls = 0;
 };
 
 struct ServerTotals {

@@ -85,6 +85,13 @@ public:
         }
         return true;
     }
+    /// The same for figures that are missed where they stay away: `place` is told.
+    bool may_give(const Node& object, std::initializer_list<std::string_view> keys, const std::string& place) {
+        const bool may = may_set(object, keys);
+        if (!may) stayed_.push_back(place);
+        return may;
+    }
+    std::vector<std::string> stayed() { return std::move(stayed_); }
     void set(Node& object, std::string_view key, Node value) const {
         value.where = where_;
         object.set(key, std::move(value), where_);
@@ -103,6 +110,7 @@ public:
 private:
     Where where_;
     bool replace_;
+    std::vector<std::string> stayed_;
 };
 
 std::string origin(const Profile& profile, const std::string& source) {
@@ -118,10 +126,12 @@ void put_device(Node& object, const Profile& profile, const DeviceProfile& devic
     Node quantiles = Node::object();
     std::int64_t n = 0;
     for (const auto& [batch, times] : device.batches) {
-        writer.set(seconds, std::to_string(batch), Node::of(times.mean));
+        writer.set(seconds, std::to_string(batch), Node::of(times.mean + device.dispatch_s));
         n += times.n;
-        if (!times.quantiles.empty())
-            writer.set(quantiles, std::to_string(batch), list_of(times.quantiles, writer.where()));
+        if (times.quantiles.empty()) continue;
+        std::vector<double> values = times.quantiles;
+        for (double& value : values) value += device.dispatch_s;
+        writer.set(quantiles, std::to_string(batch), list_of(values, writer.where()));
     }
     for (const char* key : {"c", "p", "b0", "a", "b", "profile", "quantiles", "levels"}) object.erase(key);
     if (writer.may_set(object, {"comment"}))
@@ -154,12 +164,12 @@ std::set<std::string> classes_of(const Node& root) {
     return names;
 }
 
-void put_server(Node& cluster, const ServerProfile& profile, const Writer& writer) {
+void put_server(Node& cluster, const ServerProfile& profile, Writer& writer) {
     Node* server = writer.object_at(cluster, "server");
     if (!server) return;
     bool used = false;
     const auto put = [&](const std::string& key, const std::optional<OperationCost>& cost) {
-        if (!cost || !writer.may_set(*server, {key + "_s", key + "_s_per_byte"})) return;
+        if (!cost || !writer.may_give(*server, {key + "_s", key + "_s_per_byte"}, "server." + key + "_s")) return;
         writer.set(*server, key + "_s", Node::of(cost->fixed_s));
         writer.set(*server, key + "_s_per_byte", Node::of(cost->per_byte_s));
         used = true;
@@ -172,19 +182,19 @@ void put_server(Node& cluster, const ServerProfile& profile, const Writer& write
 }
 
 /// A message crosses two links of a star, with half of the latency each.
-void put_star(Node& cluster, const NetworkProfile& profile, const Writer& writer) {
+void put_star(Node& cluster, const NetworkProfile& profile, Writer& writer) {
     if (cluster.find("platform")) return;
     Node* network = writer.object_at(cluster, "network");
     Node* star = network ? writer.object_at(*network, "star") : nullptr;
     if (!star) return;
     bool used = false;
-    if (writer.may_set(*star, {"bandwidth", "server_bandwidth"})) {
+    if (writer.may_give(*star, {"bandwidth", "server_bandwidth"}, "network.star.bandwidth")) {
         writer.set(*star, "bandwidth", Node::of(profile.bandwidth));
         star->erase("server_bandwidth");
         if (profile.server_bandwidth) writer.set(*star, "server_bandwidth", Node::of(*profile.server_bandwidth));
         used = true;
     }
-    if (writer.may_set(*star, {"latency"})) {
+    if (writer.may_give(*star, {"latency"}, "network.star.latency")) {
         writer.set(*star, "latency", Node::of(profile.latency_s / 2));
         used = true;
     }
@@ -194,23 +204,25 @@ void put_star(Node& cluster, const NetworkProfile& profile, const Writer& writer
 
 }  // namespace
 
-void put_profile(Node& root, const Profile& profile, const Where& where, const ProfileParts& parts, bool replace) {
-    const Writer writer(where, replace);
+std::vector<std::string> put_profile(Node& root, const Profile& profile, const Where& where, const ProfileParts& parts,
+                                     bool replace) {
+    Writer writer(where, replace);
     Node* cluster = writer.object_at(root, "cluster");
-    if (!cluster) return;
+    if (!cluster) return {};
     Node* devices = parts.compute && !profile.compute.empty() ? writer.object_at(*cluster, "devices") : nullptr;
     if (devices) {
         for (const auto& name : classes_of(root)) {
-            if (!writer.may_set(*devices, {name})) continue;
+            if (!writer.may_give(*devices, {name}, "devices." + name)) continue;
             const DeviceProfile& device = device_named(profile, name, false, where, "cluster.profile");
             if (Node* object = writer.object_at(*devices, name)) put_device(*object, profile, device, writer);
         }
     }
     if (parts.server && profile.server) put_server(*cluster, *profile.server, writer);
     if (parts.network && profile.network) put_star(*cluster, *profile.network, writer);
+    return writer.stayed();
 }
 
-void use_profiles(Node& root) {
+void use_profiles(Node& root, std::vector<std::string>& notes) {
     Node* cluster = root.find("cluster");
     if (!cluster || !cluster->is(Kind::object)) return;
     if (Node* devices = cluster->find("devices")) {
@@ -230,8 +242,12 @@ void use_profiles(Node& root) {
     if (!file) return;
     const auto profile = read_at(*file, "cluster.profile");
     const Where where = file->where;
+    const std::string name = file->text;
     cluster->erase("profile");
-    put_profile(root, *profile, where);
+    const auto stayed = put_profile(root, *profile, where);
+    if (!stayed.empty())
+        notes.push_back("cluster.profile: the scenario gives " + one_of(stayed, "and") + " itself, so that " + name +
+                        " does not");
 }
 
 }  // namespace rubato::cli

@@ -7,6 +7,7 @@
 
 #include <charconv>
 #include <cstdio>
+#include <map>
 
 namespace rubato::cli {
 namespace {
@@ -61,6 +62,18 @@ std::uint64_t platform_hash(const Node& tree) {
         hash.add(std::string_view(path));
     }
     return hash.value();
+}
+
+/// Names of profiles that are swept over; the resolved scenario holds their figures instead.
+std::map<std::string, Node> profile_names(const Node& tree, const std::vector<std::string>& swept) {
+    std::map<std::string, Node> names;
+    for (const auto& key : swept) {
+        const bool profile =
+            key == "cluster.profile" || (key.starts_with("cluster.devices.") && key.ends_with(".profile"));
+        const Node* value = profile ? value_at(tree, key) : nullptr;
+        if (value) names[key] = *value;
+    }
+    return names;
 }
 
 }  // namespace
@@ -145,13 +158,17 @@ Setting Resolver::resolve(SettingId id) const {
     }
     std::vector<std::string> notes;
     settle_layers(tree, notes);
+    const auto profiles = profile_names(tree, sweep_.swept);
     Setting setting;
     setting.loaded = resolve_layers(std::move(tree), sweep_.base_name);
     complete_sizes(setting.loaded);
     setting.loaded.notes.insert(setting.loaded.notes.begin(), notes.begin(), notes.end());
     setting.label = variant.label;
     const Node& resolved = setting.loaded.tree;
-    for (const auto& key : sweep_.swept) setting.cells.push_back(csv_cell(value_at(resolved, key)));
+    for (const auto& key : sweep_.swept) {
+        const auto profile = profiles.find(key);
+        setting.cells.push_back(csv_cell(profile == profiles.end() ? value_at(resolved, key) : &profile->second));
+    }
     Hash hash;
     hash.add(resolved, true);
     setting.content = hash.value();

@@ -6,8 +6,8 @@ from typing import Any, Callable
 
 from matplotlib.figure import Figure
 
-from rubato_analysis import (curves, figures, sensitivity, speedup, staleness, staleness_sweep, target, timeline,
-                             tradeoff)
+from rubato_analysis import (compare, curves, figures, sensitivity, speedup, staleness, staleness_sweep, target,
+                             timeline, tradeoff)
 from rubato_analysis.errors import AnalysisError
 from rubato_analysis.figure import Data
 from rubato_analysis.points import Points, collect
@@ -169,6 +169,12 @@ def _declare_sensitivity(command: argparse.ArgumentParser) -> None:
     _where(command)
 
 
+def _declare_compare(command: argparse.ArgumentParser) -> None:
+    command.add_argument("--measured", nargs="+", metavar="RUN", default=[],
+                         help="the measured runs; the others are the predicted ones (`rubato plot compare` takes them "
+                              "after --)")
+
+
 def _nothing(_: argparse.ArgumentParser) -> None:
     """No options."""
 
@@ -191,6 +197,9 @@ KINDS: dict[str, Kind] = {
     "sensitivity": Kind("a figure against the learning rate, or another key", _declare_sensitivity,
                         _of_points(sensitivity.plot, metric="metric", key="x", phase="phase", band="band",
                                    log_y="log_y")),
+    "compare": Kind("predicted beside measured runs: seconds per gradient by cause, what the gap is due to, staleness "
+                    "and throughput", _declare_compare,
+                    lambda opened, options: compare.plot(runs_only(opened), options.get("measured", [])), sweeps=False),
     "figure4": Kind("staleness under n-softsync as in Figure 4 of Gupta et al. 2015", _nothing,
                     lambda opened, _: figures.figure4(runs_only(opened)), sweeps=False),
     "figure5": Kind("learning rate undivided and divided by n as in Figure 5 of Gupta et al. 2015", _nothing,

@@ -6,7 +6,7 @@ import shutil
 import subprocess
 import tempfile
 from pathlib import Path
-from typing import Any, Mapping
+from typing import Any, Mapping, Sequence
 
 from rubato_analysis.errors import AnalysisError
 
@@ -41,6 +41,14 @@ def run(scenario: str | os.PathLike[str] | Mapping[str, Any], set: Mapping[str, 
         return _summary(words + [file.name])
 
 
+def compare(predicted: Sequence[str | os.PathLike[str]], measured: Sequence[str | os.PathLike[str]],
+            rubato: str | os.PathLike[str] | None = None) -> dict[str, Any]:
+    """What `rubato compare --explain --json` tells of run directories (docs/compare.md)."""
+    words = [os.fspath(rubato) if rubato is not None else find_program(), "compare", "--explain", "--json",
+             *map(os.fspath, predicted), "--", *map(os.fspath, measured)]
+    return _answer(words, (0,))
+
+
 def find_program() -> str:
     """The program: what the environment variable RUBATO names, else `rubato` on PATH, else that in `build` of the
     source tree that this package lies in. Raises AnalysisError where there is none."""
@@ -59,12 +67,17 @@ def find_program() -> str:
 
 def _summary(words: list[str]) -> dict[str, Any]:
     """What `rubato run --json` prints."""
+    return _answer(words, (0, 3))
+
+
+def _answer(words: list[str], statuses: tuple[int, ...]) -> dict[str, Any]:
+    """The JSON object that the program prints where it ends with one of the statuses."""
     try:
         done = subprocess.run(words, capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL)
     except OSError as error:
         reason = (error.strerror or str(error)).lower()
         raise AnalysisError(f"{words[0]}: {reason}; rubato=PATH names the program") from None
-    if done.returncode in (0, 3) and done.stdout:
+    if done.returncode in statuses and done.stdout:
         try:
             return dict(json.loads(done.stdout))
         except ValueError as error:

@@ -3,6 +3,7 @@
 
 #include "cli/backends.hpp"
 #include "cli/commands.hpp"
+#include "cli/compare/sides.hpp"
 #include "cli/error.hpp"
 #include "cli/exit_status.hpp"
 #include "cli/suggest.hpp"
@@ -22,6 +23,8 @@ namespace {
 struct Arguments {
     RunOptions run;
     SweepOptions sweep;
+    CompareOptions compare;
+    std::vector<std::string> sides;  ///< of compare (cli/compare/sides.hpp)
     CalibrateOptions calibrate;
     std::string topic;
     std::string run_directory;
@@ -31,12 +34,6 @@ struct Arguments {
     bool force = false;
     bool schema = false;
 };
-
-/// Commands of later versions.
-const std::vector<std::string>& later_commands() {
-    static const std::vector<std::string> names{"compare"};
-    return names;
-}
 
 /// Values of --set begin with a key, so that nothing in them is taken for another value or a list.
 void add_sets(CLI::App& command, std::vector<std::string>& sets) {
@@ -116,6 +113,44 @@ void declare_sweep(CLI::App& app, SweepOptions& options) {
         "  rubato sweep scenarios/bench/sweep-bench.json --out runs/bench -j 2\n"
         "  rubato sweep scenarios/bench/sweep-bench.json --out runs/bench --best 5 --by time_s");
     sweep->allow_extras();
+}
+
+void declare_compare(CLI::App& app, CompareOptions& options, std::vector<std::string>& sides) {
+    CLI::App* compare = app.add_subcommand(
+        "compare", "lays predicted runs beside measured ones, SIM... -- REAL..., and says why they differ");
+    compare
+        ->add_option("SIM... -- REAL", sides,
+                     "run directories; of several on a side (seeds) the means are compared. Both sides may be of any "
+                     "backend, also simulations both")
+        ->expected(-1)
+        ->type_name(" ");
+    compare->add_flag("--explain", options.explain,
+                      "divide the gap in seconds per gradient among causes and workers (default: figures only)");
+    compare
+        ->add_option("--substitute", options.substitute,
+                     "simulate the predicted runs again with this part (compute, network or server) as the measured "
+                     "ones had it, and tell how much of the gap that closes; may be repeated")
+        ->type_name("PART")
+        ->expected(1)
+        ->allow_extra_args(false)
+        ->take_all();
+    compare
+        ->add_option("--max", options.limits,
+                     "exit with status 1 where the size of the relative error of FIGURE is above LIMIT, 0.1 for 10 %; "
+                     "may be repeated; the figures are below")
+        ->type_name("FIGURE=LIMIT")
+        ->expected(1)
+        ->allow_extra_args(false)
+        ->take_all();
+    compare
+        ->add_option("--timeline", options.timeline,
+                     "also write both timelines (rubato run --timeline) into one Chrome trace, for Perfetto")
+        ->type_name("FILE");
+    compare->add_flag("--json", options.json, "all of it as JSON (default: tables)");
+    compare->add_option("-o,--output", options.output, "where to write it (default: standard output)")
+        ->type_name("FILE");
+    compare->footer(compare_footer());
+    compare->allow_extras();
 }
 
 void declare_calibrate(CLI::App& app, CalibrateOptions& options) {
@@ -235,6 +270,7 @@ void declare(CLI::App& app, Arguments& arguments) {
     app.require_subcommand(0, 1);
     declare_run(app, arguments.run);
     declare_sweep(app, arguments.sweep);
+    declare_compare(app, arguments.compare, arguments.sides);
     declare_calibrate(app, arguments.calibrate);
     declare_small(app, arguments);
     app.get_subcommand("run")->allow_extras();
@@ -247,7 +283,8 @@ void declare(CLI::App& app, Arguments& arguments) {
     app.footer(
         "Exit status:\n"
         "  0   done; of a run: it finished\n"
-        "  1   a negative verdict: a replay differs, a sweep has failed points\n"
+        "  1   a negative verdict: a replay differs, a comparison is beyond its limits, a sweep has failed\n"
+        "      points\n"
         "  2   the input is wrong, or an output cannot be written; one line says what, where and what was expected\n"
         "  3   the run ended otherwise, such as diverged or interrupted; its summary.json says how\n"
         "  70  an internal error\n\n"
@@ -277,10 +314,6 @@ std::vector<std::string> command_names(const CLI::App& app) {
 }
 
 [[noreturn]] void refuse_command(const std::string& word, const CLI::App& app) {
-    const auto& later = later_commands();
-    if (std::find(later.begin(), later.end(), word) != later.end()) {
-        throw InputError("command " + word + " is reserved, but not yet built");
-    }
     if (word.ends_with(".json"))
         throw InputError("expected a command before " + word + "; did you mean: rubato run " + word + "?");
     const auto names = command_names(app);
@@ -297,9 +330,7 @@ int help(const std::string& topic) {
     Arguments arguments;
     declare(app, arguments);
     const auto names = command_names(app);
-    const auto& later = later_commands();
     const bool command = std::find(names.begin(), names.end(), topic) != names.end();
-    if (std::find(later.begin(), later.end(), topic) != later.end()) refuse_command(topic, app);
     if (!topic.empty() && !command) return help_command(topic, names);
     const std::string text = topic.empty() ? app.help() : app.get_subcommand(topic)->help("rubato");
     std::fputs(text.c_str(), stdout);
@@ -319,6 +350,7 @@ int dispatch(const CLI::App& app, const Arguments& arguments) {
     if (name == "plot") return plot_command(command.remaining());
     if (name == "table") return table_command(command.remaining());
     if (const auto rest = command.remaining(); !rest.empty()) refuse_extra(command, rest.front());
+    if (name == "compare") return compare_command(with_sides(arguments.compare, arguments.sides));
     const RunOptions& options = arguments.run;
     if (name == "init") return init_command(arguments.file, arguments.protocol, arguments.force);
     if (name == "list") return list_command(arguments.topic);
@@ -348,7 +380,7 @@ int run_program(int argc, const char* const* argv) {
         Arguments arguments;
         declare(app, arguments);
         try {
-            app.parse(argc, argv);
+            app.parse(argc, mark_sides(argc, argv).data());
         } catch (const CLI::Success& wanted) {
             return app.exit(wanted);
         } catch (const CLI::ParseError& problem) {

@@ -33,6 +33,16 @@ struct SweepOptions {
     bool quiet = false;
 };
 
+struct CompareOptions {
+    std::vector<std::string> predicted, measured;  ///< run directories
+    std::vector<std::string> limits;               ///< FIGURE=LIMIT
+    std::vector<std::string> substitute;           ///< parts of the cluster to take from the measured runs
+    std::string output;                            ///< file; empty: stdout
+    std::string timeline;                          ///< file for both timelines; empty: none
+    bool explain = false;
+    bool json = false;
+};
+
 /// What to calibrate from: a scenario or a run, tables, or both.
 struct CalibrateOptions {
     std::string scenario;  ///< measured here
@@ -59,6 +69,7 @@ int help_command(const std::string& topic, const std::vector<std::string>& comma
 /// Prints the JSON Schema of scenarios.
 int schema_command();
 int replay_command(const std::string& run_directory);
+int compare_command(const CompareOptions& options);
 /// `arguments`: KIND RUN_OR_SWEEP... and options of the analysis.
 int plot_command(const std::vector<std::string>& arguments);
 /// `arguments`: SWEEP... and options of the analysis.

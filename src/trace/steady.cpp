@@ -32,13 +32,23 @@ const SteadyWindow::Mark& SteadyWindow::nearest(double updates) const {
     return marks_[std::min(index, marks_.size() - 1)];
 }
 
+double SteadyWindow::updates_before() const {
+    return std::floor(0.10 * static_cast<double>(total_.updates) + 1e-9);
+}
+
+double SteadyWindow::updates_until() const {
+    const auto updates = static_cast<double>(total_.updates);
+    return updates - std::floor(0.05 * updates + 1e-9);
+}
+
+SteadyWindow::Edges SteadyWindow::edges() const {
+    return {nearest(updates_before()), nearest(updates_until())};
+}
+
 SteadyFigures SteadyWindow::figures() const {
     SteadyFigures out;
-    const auto updates = static_cast<double>(total_.updates);
-    const double first = std::floor(0.10 * updates + 1e-9);
-    const double last = updates - std::floor(0.05 * updates + 1e-9);
-    const Mark& begin = nearest(first);
-    const Mark& end = nearest(last);
+    const double first = updates_before(), last = updates_until();
+    const auto [begin, end] = edges();
     if (end.gradients > begin.gradients)
         out.staleness_mean = (end.staleness - begin.staleness) / static_cast<double>(end.gradients - begin.gradients);
     const auto rate = [](const Mark& from, const Mark& to) {

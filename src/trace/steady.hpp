@@ -24,7 +24,6 @@ public:
     void add(const UpdateRow& row);
     SteadyFigures figures() const;
 
-private:
     /// Totals after `updates` updates.
     struct Mark {
         std::int64_t updates = 0;
@@ -33,9 +32,18 @@ private:
         std::int64_t gradients = 0;
         double staleness = 0;
     };
+    /// The window's edges. Equal where there are too few updates.
+    struct Edges {
+        Mark begin, end;
+    };
+    Edges edges() const;
+
+private:
     static constexpr std::size_t marks_max = 1 << 16;
 
     const Mark& nearest(double updates) const;
+    double updates_before() const;  ///< the window begins
+    double updates_until() const;   ///< it ends
 
     Mark total_;
     std::int64_t stride_ = 1;

@@ -7,6 +7,7 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace rubato::trace {
 
@@ -20,8 +21,10 @@ struct SummaryView {
     double time_s = 0, epochs = 0;
     std::int64_t samples = 0, updates = 0;
     Outcomes gradients;
-    std::int64_t histogram_total = 0;  ///< gradients that the staleness histogram counts
-    std::optional<double> samples_per_s, updates_per_s, staleness_mean, staleness_p99, staleness_max;
+    std::vector<std::int64_t> histogram;  ///< element k counts the applied gradients of staleness k
+    std::int64_t histogram_total = 0;     ///< gradients that it counts
+    std::optional<double> samples_per_s, gradients_per_s, updates_per_s, steady_samples_per_s;
+    std::optional<double> staleness_mean, staleness_p99, staleness_max, staleness_steady_mean;
     std::optional<double> compute_utilization, train_loss, valid_error, best_valid_error, test_error, time_to_target_s;
 };
 

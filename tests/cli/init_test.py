@@ -179,7 +179,6 @@ class HelpTest(Case):
         self.assertIn("did you mean hardsync?", self.refused("help", "hardsink"))
         self.assertIn("did you mean check?", self.refused("help", "chekc"))
         self.assertIn("rubato help scenario", self.refused("help", "zzzzzzzz"))
-        self.assertIn("not yet built", self.refused("help", "compare"))
         self.assertIn("no key", self.refused("help", "two\nlines"))
         self.assertIn("without a topic", self.refused("help", "--schema", "protocol"))
         self.assertIn("unexpected argument", self.refused("help", "run", "check"))

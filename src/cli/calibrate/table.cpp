@@ -66,7 +66,10 @@ bool Table::next() {
         for (auto& cell : cells_) trim(cell);
         return true;
     }
-    if (cut_ && !whole_line_) return false;
+    if (cut_ && !whole_line_) {
+        warning_ = path_ + ":" + std::to_string(line_) + ": the last line is cut off and was skipped";
+        return false;
+    }
     throw InputError(path_ + ":" + std::to_string(line_) + ": expected " + std::to_string(width_) +
                      " cells as in the first line, found " +
                      (closed ? std::to_string(cells_.size()) : std::string("a quote that is not closed")));

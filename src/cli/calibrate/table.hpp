@@ -30,6 +30,8 @@ public:
     /// Throws InputError at the cell: "expected EXPECTATION, found ...".
     [[noreturn]] void refuse(std::size_t column, const std::string& expectation) const;
     std::int64_t line() const { return line_; }
+    /// That a last line was cut off and skipped; empty where none was.
+    const std::string& warning() const { return warning_; }
 
 private:
     bool read_line();
@@ -38,7 +40,7 @@ private:
     std::vector<std::string> columns_;
     bool cut_;
     std::ifstream file_;
-    std::string text_;
+    std::string text_, warning_;
     bool whole_line_ = false;  ///< text_ ended in a line break
     std::int64_t line_ = 0;
     std::vector<std::size_t> places_;

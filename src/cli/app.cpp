@@ -23,7 +23,7 @@ struct Arguments {
     RunOptions run;
     SweepOptions sweep;
     std::string topic;
-    std::string run_directory;
+    ReplayOptions replay;
     std::string file = "scenario.json";
     std::string protocol = "n-softsync";
     bool force = false;
@@ -116,6 +116,23 @@ void declare_sweep(CLI::App& app, SweepOptions& options) {
     sweep->allow_extras();
 }
 
+void declare_replay(CLI::App& app, ReplayOptions& options) {
+    CLI::App* replay = app.add_subcommand(
+        "replay", "feeds the recorded events of a run through fresh roles, and on request computes it again");
+    replay->add_option("RUN", options.run, "run directory with events.log (rubato run --events)");
+    replay->add_flag("--weights", options.weights,
+                     "also compute: losses and final weights must be those of the run, bit for bit (default: no "
+                     "gradient is computed, and the data set need not be at hand)");
+    replay->add_flag("--evaluate", options.evaluate, "with --weights: evaluations, too");
+    replay->add_flag("--quiet", options.quiet, "no notes, warnings or progress");
+    replay->footer(
+        "Exit status 1: the roles would not do the same again, or compute something else; the first difference is\n"
+        "named.\n\n"
+        "Examples:\n  rubato run scenarios/quickstart.json --events --out runs/one\n  rubato replay runs/one\n"
+        "  rubato replay runs/one --weights");
+    replay->allow_extras();
+}
+
 void declare_small(CLI::App& app, Arguments& arguments) {
     CLI::App* init = app.add_subcommand("init", "writes a small scenario, with comments, that runs as it is");
     init->add_option("FILE", arguments.file, "file to write; - is stdout (default: " + arguments.file + ")");
@@ -135,12 +152,6 @@ void declare_small(CLI::App& app, Arguments& arguments) {
     CLI::App* list = app.add_subcommand("list", "lists " + one_of(list_topics(), "and"));
     list->add_option("TOPIC", arguments.topic, one_of(list_topics()) + " (default: all of them)");
     list->footer("Example:\n  rubato list protocols");
-
-    CLI::App* replay = app.add_subcommand("replay", "feeds the recorded events of a run through fresh roles");
-    replay->add_option("RUN", arguments.run_directory, "run directory with events.log (rubato run --events)");
-    replay->footer(
-        "Exit status 1: the roles would not do the same again; the first difference is named.\n\n"
-        "Example:\n  rubato run scenarios/quickstart.json --events --out runs/one\n  rubato replay runs/one");
 
     CLI::App* plot = app.add_subcommand(
         "plot", "draws a figure of runs and sweeps: KIND RUN_OR_SWEEP... [-o FILE], with KIND " + one_of(plot_kinds()));
@@ -165,7 +176,7 @@ void declare_small(CLI::App& app, Arguments& arguments) {
                      "`scenario` for all sections (default: this program as a whole)");
     help->add_flag("--schema", arguments.schema, "print the JSON Schema of scenarios, for editors");
     help->footer("Examples:\n  rubato help workers.batch_size\n  rubato help hardsync\n  rubato help run");
-    for (CLI::App* command : {init, check, list, replay, help}) command->allow_extras();
+    for (CLI::App* command : {init, check, list, help}) command->allow_extras();
 }
 
 /// Breaks lines so that help fits a terminal of 120 columns beside the names of the options.
@@ -192,6 +203,7 @@ void declare(CLI::App& app, Arguments& arguments) {
     app.require_subcommand(0, 1);
     declare_run(app, arguments.run);
     declare_sweep(app, arguments.sweep);
+    declare_replay(app, arguments.replay);
     declare_small(app, arguments);
     app.get_subcommand("run")->allow_extras();
     app.set_help_flag("-h,--help", "print this; COMMAND --help tells the options of a command");
@@ -282,8 +294,8 @@ int dispatch(const CLI::App& app, const Arguments& arguments) {
         throw InputError("help: --schema stands alone, without a topic");
     if (name == "help") return arguments.schema ? schema_command() : help(arguments.topic);
     if (name == "replay") {
-        if (arguments.run_directory.empty()) throw InputError("replay: expected a run directory");
-        return replay_command(arguments.run_directory);
+        if (arguments.replay.run.empty()) throw InputError("replay: expected a run directory");
+        return replay_command(arguments.replay);
     }
     if (name == "sweep") {
         if (arguments.sweep.sweep.empty()) throw InputError("sweep: expected a sweep file");

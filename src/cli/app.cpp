@@ -124,12 +124,27 @@ void declare_replay(CLI::App& app, ReplayOptions& options) {
                      "also compute: losses and final weights must be those of the run, bit for bit (default: no "
                      "gradient is computed, and the data set need not be at hand)");
     replay->add_flag("--evaluate", options.evaluate, "with --weights: evaluations, too");
-    replay->add_flag("--quiet", options.quiet, "no notes, warnings or progress");
+    replay
+        ->add_option("--set", options.sets,
+                     "compute the SAME schedule (order, staleness, times) under another update rule: give KEY, "
+                     "optimizer... or stop.diverged, this VALUE. May be repeated. Leaves a run directory")
+        ->type_name("KEY=VALUE")
+        ->expected(1)
+        ->allow_extra_args(false)
+        ->take_all();
+    replay->add_option("--out", options.directory, "with --set: run directory (default: runs/NAME-HASH)")
+        ->type_name("DIR")
+        ->check(
+            [](const std::string& text) { return std::string(text.empty() ? "expected the name of a folder" : ""); });
+    replay->add_flag("--json", options.json, "with --set: print summary.json (default: a table of its main figures)");
+    replay->add_flag("--force", options.force, "with --set: write into a folder that is not empty");
+    replay->add_flag("--quiet", options.quiet, "no table, notes, warnings or progress");
     replay->footer(
         "Exit status 1: the roles would not do the same again, or compute something else; the first difference is\n"
-        "named.\n\n"
+        "named. With --set as `rubato run`: 3 where the run diverges under the other rule.\n\n"
         "Examples:\n  rubato run scenarios/quickstart.json --events --out runs/one\n  rubato replay runs/one\n"
-        "  rubato replay runs/one --weights");
+        "  rubato replay runs/one --weights\n"
+        "  rubato replay runs/one --set optimizer.staleness_rule=inverse-n --out runs/one-divided");
     replay->allow_extras();
 }
 

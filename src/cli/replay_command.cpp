@@ -3,6 +3,7 @@
 #include "cli/exit_status.hpp"
 #include "cli/log.hpp"
 #include "cli/progress_bar.hpp"
+#include "cli/recompute.hpp"
 #include "cli/recorded_run.hpp"
 #include "core/role.hpp"
 #include "sim/replay/verification.hpp"
@@ -117,6 +118,7 @@ int replay_command(const ReplayOptions& options) {
         throw InputError("replay: --out, --json and --force go with --set, which leaves a run directory");
     try {
         const auto run = open_recorded(options.run);
+        if (!options.sets.empty()) return recompute(*run, options);
         return options.weights ? replay_weights(*run, options) : replay_actions(*run);
     } catch (const LogDiffers& problem) {
         return negative(problem.what());

@@ -91,9 +91,10 @@ void Recomputation::end() const {
 
 void Recomputation::carry_out(Time now, RoleId role, const Event& event, const Actions& actions) {
     std::visit([&](const auto& alternative) { on(role, alternative); }, event);
-    const Actions& wanted = listener_.on_step(now, role, event, actions);
-    auto& its = seat(role);
-    if (its.abandoned || stopped_) return;
+    const Actions* const answer = listener_.on_step(now, role, event, actions);
+    stopped_ = answer == nullptr;
+    if (stopped_ || seat(role).abandoned) return;
+    const Actions& wanted = *answer;
     // The final weights are hashed before their owner lets go of them.
     if (role == 0 && !wanted.list.empty() && std::holds_alternative<Finish>(wanted.list.back())) {
         hash_ = weights_hash();

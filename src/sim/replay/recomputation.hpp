@@ -35,9 +35,9 @@ public:
     /// An evaluation is computed; only with RecomputationOptions::evaluate.
     virtual void on_evaluated(RoleId role, const Evaluate& evaluate, const Evaluated& recorded,
                               const Metrics& metrics) = 0;
-    /// A step, after those of the two above that belong to its event. Returns what is to be carried out; it must stay
-    /// valid until the next call.
-    virtual const Actions& on_step(Time now, RoleId role, const Event& event, const Actions& recorded) = 0;
+    /// A step, after those of the two above that belong to its event. Returns what is to be carried out, which must
+    /// stay valid until the next call; null where nothing more is.
+    virtual const Actions* on_step(Time now, RoleId role, const Event& event, const Actions& recorded) = 0;
 };
 
 struct RecomputationOptions {
@@ -57,15 +57,20 @@ public:
     Recomputation(const Scenario& scenario, const learn::Task& task, const RecomputationOptions& options,
                   RecomputationListener& listener);
 
-    /// The next step of the log. Carries out this one and whatever waited for it; none after stop(). Throws
-    /// InconsistentLog.
+    /// The next step of the log. Carries out this one and whatever waited for it; nothing once the listener has asked
+    /// for an end. Throws InconsistentLog.
     void take(Time now, RoleId role, const Event& event, const Actions& actions);
     /// The log has ended. Throws InconsistentLog where steps wait for a message that never was sent.
     void end() const;
-    /// Nothing more is to be carried out.
-    void stop() { stopped_ = true; }
+    /// The listener has asked for an end.
     bool stopped() const { return stopped_; }
 
+    struct Evaluating {
+        Evaluate action;
+        Metrics metrics;
+    };
+    /// The evaluations of a role that are computed, and whose completion has not come.
+    const std::map<ActionId, Evaluating>& evaluating(RoleId role) const { return seat(role).evaluating; }
     /// The sends of a role that lie at their receivers and of which the role does not know it yet.
     const std::vector<ActionId>& untaken(RoleId role) const { return seat(role).untaken; }
     /// Of the version owner's weights as it finished, or as they are now where it has not; empty where its run ended
@@ -91,10 +96,6 @@ private:
         Compute action;
         BufferId weights = no_buffer, gradient = no_buffer;  ///< handles
         std::unique_ptr<learn::GradientJob> job;
-    };
-    struct Evaluating {
-        Evaluate action;
-        Metrics metrics;
     };
     struct Seat {
         std::deque<Step> waiting;

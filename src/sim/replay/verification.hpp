@@ -13,7 +13,7 @@ public:
     void on_gradient(RoleId role, const Compute& compute, const GradientReady& recorded, double loss) override;
     void on_evaluated(RoleId role, const Evaluate& evaluate, const Evaluated& recorded,
                       const Metrics& metrics) override;
-    const Actions& on_step(Time, RoleId, const Event&, const Actions& recorded) override { return recorded; }
+    const Actions* on_step(Time, RoleId, const Event&, const Actions& recorded) override { return &recorded; }
 
     /// The first gradient whose loss differs, and the first figure of an evaluation; empty where none does.
     const std::string& loss_difference() const { return loss_difference_; }

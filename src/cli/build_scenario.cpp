@@ -200,6 +200,7 @@ Scenario build_scenario(const Node& root) {
     const Node* at_end = evaluate.find("at_end");
     scenario.evaluate.at_end = at_end ? at_end->boolean : scenario.model.gradients;
     scenario.cluster = build_cluster(root.at("cluster"));
+    if (const Node* schedule = root.find("schedule")) scenario.schedule.trace = schedule->at("trace").text;
     scenario.trace = build_trace(root.at("trace"));
     scenario.threads_per_worker = to_int(root.at("execution").at("threads_per_worker"));
     scenario.stall_timeout_s = quantity(root.at("execution").at("stall_timeout_s"), Quantity::duration);

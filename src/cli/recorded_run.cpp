@@ -100,6 +100,9 @@ std::unique_ptr<learn::Task> recorded_task(const RecordedRun& run) {
     const Loaded& loaded = run.loaded;
     if (!loaded.scenario.model.gradients)
         throw InputError(run.directory + ": was a run of timing only: there are no gradients to compute again");
+    if (!loaded.scenario.schedule.trace.empty())
+        throw InputError(run.directory + ": followed schedule.trace, and its log has the server alone; rubato run " +
+                         run.directory + "/scenario.json computes it again, under any rule");
     auto task = learn::make_task(loaded.scenario);
     if (task->samples() != run.header.samples || task->parameters() != run.header.parameters)
         throw InputError(

@@ -29,6 +29,11 @@ int exit_of(const std::string& status) {
 /// Real execution computes gradients; what only a simulated machine is charged with plays no part in it.
 void check_for_backend(const Loaded& loaded, const std::string& backend) {
     if (backend == "sim") return;
+    if (const Node* schedule = loaded.tree.find("schedule")) {
+        throw InputError(schedule->where, "schedule",
+                         "gives the order of the updates, which backend " + backend +
+                             " makes by itself: only backend sim follows a schedule");
+    }
     if (!loaded.scenario.model.gradients) {
         throw InputError(loaded.tree.where, "model",
                          "backend " + backend +

@@ -157,6 +157,11 @@ struct ClusterSpec {
     ServerCostSpec server;
 };
 
+/// Where the order of the updates comes from, if not from a cluster.
+struct ScheduleSpec {
+    std::string trace;  ///< file of delays, resolved; empty: none
+};
+
 struct TraceSpec {
     bool gradients = true;
     int every = 1;  ///< gradients.csv keeps one row in `every`
@@ -183,6 +188,7 @@ struct Scenario {
     StopSpec stop;
     EvaluateSpec evaluate;
     ClusterSpec cluster;
+    ScheduleSpec schedule;
     TraceSpec trace;
     int threads_per_worker = 1;
     double stall_timeout_s = 60;  ///< real runs: so long without any event is a stall

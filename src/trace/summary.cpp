@@ -107,8 +107,9 @@ Json setting(const Scenario& scenario) {
 }
 
 /// What the order of the updates was taken from, where it is not the run's own.
-Json schedule(const RecorderOptions& options) {
-    if (!options.recomputed) return nullptr;
+Json schedule(const Scenario& scenario, const RecorderOptions& options) {
+    if (!options.recomputed)
+        return scenario.schedule.trace.empty() ? Json(nullptr) : Json{{"trace", scenario.schedule.trace}};
     const RecomputedRun& run = *options.recomputed;
     const auto or_none = [](const std::string& text) { return text.empty() ? Json(nullptr) : Json(text); };
     return {{"run", run.directory},
@@ -173,7 +174,7 @@ std::string summary_text(const Scenario& scenario, const RecorderOptions& option
         {"messages", report.messages}, {"bytes", report.bytes}, {"control_messages", report.control_messages}};
     add_learning(out, figures, report);
     out["setting"] = setting(scenario);
-    out["schedule"] = schedule(options);
+    out["schedule"] = schedule(scenario, options);
     out["engine"] = {{"wall_s", number(report.wall_s)},
                      {"messages_per_s", ratio(static_cast<double>(report.messages), report.wall_s)},
                      {"peak_rss_bytes", peak_rss_bytes()}};

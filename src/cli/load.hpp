@@ -35,9 +35,9 @@ Loaded resolve_layers(Node tree, const std::string& default_name);
 /// what a schedule has to say.
 void complete_sizes(Loaded& loaded);
 
-/// Where the scenario has a schedule: reads its trace, follows it to its end, and fills in the checksum and, where no
-/// criterion ends the run before, stop.gradients. Throws InputError: file and line of the trace. samples and parameters
-/// are there.
+/// Where the scenario has a schedule: reads its trace, follows it to its end, and fills in the checksum. Where no
+/// criterion ends the run before, stop.gradients becomes what the trace holds. Throws InputError: file and line of the
+/// trace. samples and parameters are there.
 void complete_schedule(Loaded& loaded);
 
 /// Throws InputError where a file that the scenario names is missing.

@@ -82,6 +82,9 @@ std::unique_ptr<RecordedRun> open_recorded(const std::string& directory) {
         throw InputError(run->log_path + ": is of " + std::to_string(run->header.lambda) +
                          " workers, scenario.json has " + std::to_string(run->loaded.scenario.lambda()));
     }
+    run->loaded.samples = run->header.samples;
+    run->loaded.parameters = run->header.parameters;
+    complete_schedule(run->loaded);
     run->log.clear();
     run->log.seekg(0);
     read_summary(*run);

@@ -35,7 +35,8 @@ trace::DriverReport ScheduleRun::go() {
     hand(Start{weights_});
     settle();
     on_version();
-    while (!stopping_ && next_ < readers_.accepted() && push_next()) {
+    while (!stopping_ && next_ < readers_.accepted()) {
+        push_next();
         if (input_.tick && (next_ & 0x3f) == 0) input_.tick();
         if (input_.interrupted != nullptr && *input_.interrupted && !stopping_) {
             hand(Interrupted{});
@@ -52,11 +53,12 @@ trace::DriverReport ScheduleRun::go() {
     return report_;
 }
 
-bool ScheduleRun::push_next() {
+void ScheduleRun::push_next() {
     const Row row = next_;
     const Delay& delay = readers_[row];
     const auto fail = [&](const std::string& what) { throw ScheduleError(trace_.file, delay.line, what); };
     const std::string which = "gradient " + std::to_string(row);
+    if (delay.read_version > version_ && exhausted_) return skip(row);
     if (delay.read_version > version_)
         fail("read_version: " + which + " cannot have read version " + std::to_string(delay.read_version) +
              ", which lies in its future: " + scenario_.protocol.name + " has made " + std::to_string(version_) +
@@ -68,7 +70,7 @@ bool ScheduleRun::push_next() {
     if (!barrier_ && pending_[row].batch.count == 0) ask(row);
     auto it = pending_.find(row);
     if (it == pending_.end() || it->second.batch.count == 0) {
-        if (scenario_.stop.epochs) return false;
+        if (scenario_.stop.epochs) return skip(row);
         fail("worker: " + scenario_.protocol.name + " has no batch for worker " + std::to_string(delay.worker) +
              " at version " + std::to_string(version_));
     }
@@ -85,6 +87,7 @@ bool ScheduleRun::push_next() {
     }
     pending_.erase(it);
     ++next_;
+    ++taken_in_;
     worker.next = readers_.after(row);
     ++report_.messages;
     report_.bytes += scenario_.cost.push_bytes;
@@ -96,7 +99,17 @@ bool ScheduleRun::push_next() {
         if (next == pending_.end() || next->second.batch.count == 0)
             ask_for_readers(readers_[worker.next].read_version);
     }
-    return true;
+}
+
+// The epochs that the scenario asks for are dealt out: whoever has no batch any more computes nothing.
+void ScheduleRun::skip(Row row) {
+    exhausted_ = true;
+    if (const auto it = pending_.find(row); it != pending_.end()) {
+        if (it->second.weights != no_buffer) buffers_.release(it->second.weights);
+        pending_.erase(it);
+    }
+    ++next_;
+    worker_of(row).next = readers_.after(row);
 }
 
 Push ScheduleRun::record_of(Row row, const Batch& batch, std::int64_t worker_seq) const {

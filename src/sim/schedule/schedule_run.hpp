@@ -34,7 +34,7 @@ public:
 
     /// Gradients that the server took in, and whether it ended the run by a criterion of its own rather than because
     /// the trace ended. After go().
-    std::int64_t accepted() const { return next_; }
+    std::int64_t accepted() const { return taken_in_; }
     bool stopped_by_itself() const { return stopped_by_itself_; }
 
 private:
@@ -51,8 +51,8 @@ private:
     };
 
     Worker& worker_of(Row row) { return workers_[static_cast<std::size_t>(readers_[row].worker)]; }
-    /// Pushes the next gradient; false where no batch is left for it.
-    bool push_next();
+    void push_next();
+    void skip(Row row);
     void ask(Row row);
     /// Lets those ask whose turn it is among the readers of a version.
     void ask_for_readers(Version version);
@@ -99,6 +99,8 @@ private:
     std::optional<SetTimer> timer_;
     Row next_ = 0;            ///< of the trace
     std::int32_t steps_ = 0;  ///< of the update under way
+    std::int64_t taken_in_ = 0;
+    bool exhausted_ = false;  ///< no batch is left
     bool stopping_ = false, finished_ = false, stopped_by_itself_ = false;
     trace::DriverReport report_;
     trace::ServerRow books_;

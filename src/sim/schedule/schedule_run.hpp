@@ -36,6 +36,8 @@ public:
     /// the trace ended. After go().
     std::int64_t accepted() const { return taken_in_; }
     bool stopped_by_itself() const { return stopped_by_itself_; }
+    /// References to buffers that are held at present: weights and gradients.
+    std::int64_t buffers_held() const { return buffers_.outstanding(); }
 
 private:
     /// A gradient on its way: has read its version, or has its batch, or both.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <utility>
 
 namespace rubato::sim {
@@ -18,6 +19,7 @@ ScheduleRun::ScheduleRun(const trace::RunInput& input, const DelayTrace& trace, 
       buffers_(input.task ? input.task->parameters() : 0) {
     for (WorkerId worker = 0; worker < scenario_.lambda(); ++worker)
         workers_[static_cast<std::size_t>(worker)].next = readers_.first(worker);
+    if (scenario_.stop.epochs) limit_ = std::llround(*scenario_.stop.epochs * static_cast<double>(input.samples));
     report_.backend = "sim";
     report_.virtual_clock = true;
     if (!input.task) return;
@@ -58,8 +60,9 @@ void ScheduleRun::push_next() {
     const Delay& delay = readers_[row];
     const auto fail = [&](const std::string& what) { throw ScheduleError(trace_.file, delay.line, what); };
     const std::string which = "gradient " + std::to_string(row);
-    if (delay.read_version > version_ && exhausted_) return skip(row);
-    if (delay.read_version > version_)
+    const bool late = delay.read_version > version_;
+    if (late && skipped_) return skip(row);
+    if (late)
         fail("read_version: " + which + " cannot have read version " + std::to_string(delay.read_version) +
              ", which lies in its future: " + scenario_.protocol.name + " has made " + std::to_string(version_) +
              " updates by then");
@@ -70,7 +73,7 @@ void ScheduleRun::push_next() {
     if (!barrier_ && pending_[row].batch.count == 0) ask(row);
     auto it = pending_.find(row);
     if (it == pending_.end() || it->second.batch.count == 0) {
-        if (scenario_.stop.epochs) return skip(row);
+        if (dealt_samples_ == limit_) return skip(row);
         fail("worker: " + scenario_.protocol.name + " has no batch for worker " + std::to_string(delay.worker) +
              " at version " + std::to_string(version_));
     }
@@ -103,7 +106,7 @@ void ScheduleRun::push_next() {
 
 // The epochs that the scenario asks for are dealt out: whoever has no batch any more computes nothing.
 void ScheduleRun::skip(Row row) {
-    exhausted_ = true;
+    skipped_ = true;
     if (const auto it = pending_.find(row); it != pending_.end()) {
         if (it->second.weights != no_buffer) buffers_.release(it->second.weights);
         pending_.erase(it);
@@ -174,6 +177,7 @@ void ScheduleRun::submit(Row row, Pending& pending) {
 void ScheduleRun::dealt(RoleId to, Version version, const Batch& batch) {
     Worker& worker = workers_[static_cast<std::size_t>(to - 1)];
     worker.have = version;
+    dealt_samples_ += batch.count;
     if (batch.count == 0 || worker.next == Readers::none) return;
     Pending& pending = pending_[worker.next];
     pending.batch = batch;

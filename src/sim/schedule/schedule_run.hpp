@@ -102,7 +102,8 @@ private:
     Row next_ = 0;            ///< of the trace
     std::int32_t steps_ = 0;  ///< of the update under way
     std::int64_t taken_in_ = 0;
-    bool exhausted_ = false;  ///< no batch is left
+    std::int64_t dealt_samples_ = 0, limit_ = -1;  ///< the dealer hands out no more than the epochs of the scenario
+    bool skipped_ = false;                         ///< gradients have been left out, as no batch was left
     bool stopping_ = false, finished_ = false, stopped_by_itself_ = false;
     trace::DriverReport report_;
     trace::ServerRow books_;

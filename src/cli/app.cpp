@@ -27,7 +27,7 @@ struct Arguments {
     std::vector<std::string> sides;  ///< of compare (cli/compare/sides.hpp)
     CalibrateOptions calibrate;
     std::string topic;
-    std::string run_directory;
+    ReplayOptions replay;
     std::string file = "scenario.json";
     std::string protocol = "n-softsync";
     std::string hostfile;
@@ -188,6 +188,38 @@ void declare_calibrate(CLI::App& app, CalibrateOptions& options) {
     calibrate->allow_extras();
 }
 
+void declare_replay(CLI::App& app, ReplayOptions& options) {
+    CLI::App* replay = app.add_subcommand(
+        "replay", "feeds the recorded events of a run through fresh roles, and on request computes it again");
+    replay->add_option("RUN", options.run, "run directory with events.log (rubato run --events)");
+    replay->add_flag("--weights", options.weights,
+                     "also compute: losses and final weights must be those of the run, bit for bit (default: no "
+                     "gradient is computed, and the data set need not be at hand)");
+    replay->add_flag("--evaluate", options.evaluate, "with --weights: evaluations, too");
+    replay
+        ->add_option("--set", options.sets,
+                     "compute the SAME schedule (order, staleness, times) under another update rule: give KEY, "
+                     "optimizer... or stop.diverged, this VALUE. May be repeated. Leaves a run directory")
+        ->type_name("KEY=VALUE")
+        ->expected(1)
+        ->allow_extra_args(false)
+        ->take_all();
+    replay->add_option("--out", options.directory, "with --set: run directory (default: runs/NAME-HASH)")
+        ->type_name("DIR")
+        ->check(
+            [](const std::string& text) { return std::string(text.empty() ? "expected the name of a folder" : ""); });
+    replay->add_flag("--json", options.json, "with --set: print summary.json (default: a table of its main figures)");
+    replay->add_flag("--force", options.force, "with --set: write into a folder that is not empty");
+    replay->add_flag("--quiet", options.quiet, "no table, notes, warnings or progress");
+    replay->footer(
+        "Exit status 1: the roles would not do the same again, or compute something else; the first difference is\n"
+        "named. With --set as `rubato run`: 3 where the run diverges under the other rule.\n\n"
+        "Examples:\n  rubato run scenarios/quickstart.json --events --out runs/one\n  rubato replay runs/one\n"
+        "  rubato replay runs/one --weights\n"
+        "  rubato replay runs/one --set optimizer.staleness_rule=inverse-n --out runs/one-divided");
+    replay->allow_extras();
+}
+
 void declare_small(CLI::App& app, Arguments& arguments) {
     CLI::App* init = app.add_subcommand("init", "writes a small scenario, with comments, that runs as it is");
     init->add_option("FILE", arguments.file, "file to write; - is stdout (default: " + arguments.file + ")");
@@ -214,12 +246,6 @@ void declare_small(CLI::App& app, Arguments& arguments) {
     list->add_option("TOPIC", arguments.topic, one_of(list_topics()) + " (default: all of them)");
     list->footer("Example:\n  rubato list protocols");
 
-    CLI::App* replay = app.add_subcommand("replay", "feeds the recorded events of a run through fresh roles");
-    replay->add_option("RUN", arguments.run_directory, "run directory with events.log (rubato run --events)");
-    replay->footer(
-        "Exit status 1: the roles would not do the same again; the first difference is named.\n\n"
-        "Example:\n  rubato run scenarios/quickstart.json --events --out runs/one\n  rubato replay runs/one");
-
     CLI::App* plot = app.add_subcommand(
         "plot", "draws a figure of runs and sweeps: KIND RUN_OR_SWEEP... [-o FILE], with KIND " + one_of(plot_kinds()));
     plot->prefix_command();
@@ -243,7 +269,7 @@ void declare_small(CLI::App& app, Arguments& arguments) {
                      "`scenario` for all sections (default: this program as a whole)");
     help->add_flag("--schema", arguments.schema, "print the JSON Schema of scenarios, for editors");
     help->footer("Examples:\n  rubato help workers.batch_size\n  rubato help hardsync\n  rubato help run");
-    for (CLI::App* command : {init, check, list, replay, help}) command->allow_extras();
+    for (CLI::App* command : {init, check, list, help}) command->allow_extras();
 }
 
 /// Breaks lines so that help fits a terminal of 120 columns beside the names of the options.
@@ -272,6 +298,7 @@ void declare(CLI::App& app, Arguments& arguments) {
     declare_sweep(app, arguments.sweep);
     declare_compare(app, arguments.compare, arguments.sides);
     declare_calibrate(app, arguments.calibrate);
+    declare_replay(app, arguments.replay);
     declare_small(app, arguments);
     app.get_subcommand("run")->allow_extras();
     app.set_help_flag("-h,--help", "print this; COMMAND --help tells the options of a command");
@@ -358,8 +385,8 @@ int dispatch(const CLI::App& app, const Arguments& arguments) {
         throw InputError("help: --schema stands alone, without a topic");
     if (name == "help") return arguments.schema ? schema_command() : help(arguments.topic);
     if (name == "replay") {
-        if (arguments.run_directory.empty()) throw InputError("replay: expected a run directory");
-        return replay_command(arguments.run_directory);
+        if (arguments.replay.run.empty()) throw InputError("replay: expected a run directory");
+        return replay_command(arguments.replay);
     }
     if (name == "calibrate") return calibrate_command(arguments.calibrate);
     if (name == "sweep") {

@@ -206,6 +206,7 @@ Scenario build_scenario(const Node& root) {
     const Node* at_end = evaluate.find("at_end");
     scenario.evaluate.at_end = at_end ? at_end->boolean : scenario.model.gradients;
     scenario.cluster = build_cluster(root.at("cluster"));
+    if (const Node* schedule = root.find("schedule")) scenario.schedule.trace = schedule->at("trace").text;
     scenario.trace = build_trace(root.at("trace"));
     build_execution(root.at("execution"), scenario);
     return scenario;

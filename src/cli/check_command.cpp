@@ -183,6 +183,39 @@ void print_real_run(const Scenario& scenario, const std::string& path, const std
     }
 }
 
+void print_head(const Scenario& scenario, const Loaded& loaded) {
+    row("scenario", scenario.name + ", would run to " + default_directory(loaded, "sim"));
+    row("protocol", protocol_text(scenario));
+    row("topology", fmt::format("{}: 1 server, {} workers", scenario.topology, scenario.lambda()));
+}
+
+void print_rest(const Loaded& loaded, const Estimate& plan) {
+    const Scenario& scenario = loaded.scenario;
+    print_data(loaded, plan);
+    row("rule",
+        fmt::format("learning rate {:.6g}, staleness rule {}", scenario.optimizer.learning_rate,
+                    scenario.optimizer.staleness_rule.expression ? scenario.optimizer.staleness_rule.expression->text()
+                                                                 : name(scenario.optimizer.staleness_rule.kind)));
+    row("stop", stop_text(scenario.stop));
+    const auto sentences = guarantees(scenario);
+    for (std::size_t i = 0; i < sentences.size(); ++i) row(i == 0 ? "guarantees" : "", sentences[i]);
+}
+
+int check_schedule(const Loaded& loaded) {
+    const Scenario& scenario = loaded.scenario;
+    const Estimate plan = estimate(loaded);
+    for (const auto& text : oddities(loaded, plan, free_bytes("."))) warn(text);
+    print_head(scenario, loaded);
+    row("schedule", scenario.schedule.trace + ": no cluster, an update a second of virtual time");
+    print_rest(loaded, plan);
+    if (!plan.gradients) return exit_finished;
+    row("estimate", fmt::format("at most {} gradients and {} updates (by {})", count_text(*plan.gradients),
+                                count_text(*plan.updates), plan.limited_by));
+    row("", fmt::format("roughly {} to compute here; about {} on disk", seconds_text(wall_seconds(loaded, plan)),
+                        bytes_text(*plan.disk_bytes)));
+    return exit_finished;
+}
+
 }  // namespace
 
 int check_command(const std::string& path, const std::vector<std::string>& sets, const std::string& hostfile) {
@@ -191,6 +224,7 @@ int check_command(const std::string& path, const std::vector<std::string>& sets,
     for (const auto& text : loaded.notes) note(text);
     require_files(loaded);
     const Scenario& scenario = loaded.scenario;
+    if (!scenario.schedule.trace.empty()) return check_schedule(loaded);
     sim::Simulation simulation(scenario);
     for (const auto& text : simulation.warnings()) warn(text);
     auto& network = simulation.network();
@@ -200,20 +234,11 @@ int check_command(const std::string& path, const std::vector<std::string>& sets,
     for (const auto& text : oddities(loaded, plan, network, placement, free_bytes("."))) warn(text);
     // Before the first line is printed, as it throws where virtual time has no room for a message.
     const double least = plan.gradients ? least_seconds(scenario, plan, network, placement) : 0;
-    row("scenario", scenario.name + ", would run to " + default_directory(loaded, "sim"));
-    row("protocol", protocol_text(scenario));
-    row("topology", fmt::format("{}: 1 server, {} workers", scenario.topology, scenario.lambda()));
+    print_head(scenario, loaded);
     print_roles(scenario, placement, network.hosts());
     print_network(scenario, network, placement);
-    print_data(loaded, plan);
-    row("rule",
-        fmt::format("learning rate {:.6g}, staleness rule {}", scenario.optimizer.learning_rate,
-                    scenario.optimizer.staleness_rule.expression ? scenario.optimizer.staleness_rule.expression->text()
-                                                                 : name(scenario.optimizer.staleness_rule.kind)));
-    row("stop", stop_text(scenario.stop));
+    print_rest(loaded, plan);
     print_real_run(scenario, path, real_hosts);
-    const auto sentences = guarantees(scenario);
-    for (std::size_t i = 0; i < sentences.size(); ++i) row(i == 0 ? "guarantees" : "", sentences[i]);
     if (!plan.gradients) {
         row("estimate", "none: only time or a target ends the run");
         return exit_finished;

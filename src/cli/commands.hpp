@@ -56,6 +56,17 @@ struct CalibrateOptions {
     bool quiet = false;
 };
 
+struct ReplayOptions {
+    std::string run;  ///< run directory
+    bool weights = false;
+    bool evaluate = false;          ///< evaluations, too
+    std::vector<std::string> sets;  ///< not empty: the same schedule under another update rule
+    std::string directory;          ///< for that; empty: runs/NAME-HASH8
+    bool json = false;
+    bool quiet = false;
+    bool force = false;
+};
+
 int run_command(const RunOptions& options);
 int calibrate_command(const CalibrateOptions& options);
 int sweep_command(const SweepOptions& options);
@@ -68,7 +79,7 @@ int init_command(const std::string& file, const std::string& protocol, bool forc
 int help_command(const std::string& topic, const std::vector<std::string>& commands);
 /// Prints the JSON Schema of scenarios.
 int schema_command();
-int replay_command(const std::string& run_directory);
+int replay_command(const ReplayOptions& options);
 int compare_command(const CompareOptions& options);
 /// `arguments`: KIND RUN_OR_SWEEP... and options of the analysis.
 int plot_command(const std::vector<std::string>& arguments);

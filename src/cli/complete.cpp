@@ -136,10 +136,11 @@ void complete_stop(Node& root) {
     Node& stop = *root.find("stop");
     const bool limit = stop.find("epochs") || stop.find("updates") || stop.find("gradients") || stop.find("seconds");
     const Node* target = stop.find("target");
-    if (!limit && target) {
+    const bool schedule = root.find("schedule") != nullptr;  // its end is one, and is filled in when it is read
+    if (!limit && !schedule && target) {
         refuse(*target, "stop.target", "may never be reached: add a limit (epochs, updates, gradients or seconds)");
     }
-    if (!limit) fill(stop, "epochs", Node::of(std::int64_t{1}));
+    if (!limit && !schedule) fill(stop, "epochs", Node::of(std::int64_t{1}));
     if (!target) return;
     const Node& metric = target->at("metric");
     if (timing_only(root)) refuse(*target, "stop.target", "a timing-only run has no " + metric.text);

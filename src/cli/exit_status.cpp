@@ -5,6 +5,7 @@
 #include "cli/log.hpp"
 #include "learn/error.hpp"
 #include "sim/network.hpp"
+#include "sim/schedule/delays.hpp"
 #include "trace/recorder.hpp"
 
 #include <cstdio>
@@ -38,6 +39,8 @@ int guarded(const std::function<int()>& command) {
     } catch (const ExpressionError& e) {
         wrong_input(e.what());
     } catch (const learn::InputError& e) {
+        wrong_input(e.what());
+    } catch (const sim::ScheduleError& e) {
         wrong_input(e.what());
     } catch (const sim::PlatformError& e) {
         wrong_input(e.what());

@@ -20,6 +20,8 @@ std::string epoch_sentence(const Scenario& scenario, bool barrier) {
 }
 
 std::string order_sentence(const Scenario& scenario, bool barrier) {
+    if (!scenario.schedule.trace.empty() && !barrier && scenario.data.sampling == Sampling::shared_epoch)
+        return "who gets which slice follows from the schedule: the same in every run";
     switch (scenario.data.sampling) {
         case Sampling::shared_epoch:
             return barrier
@@ -41,6 +43,10 @@ std::vector<std::string> guarantees(const Scenario& scenario) {
     if (barrier) {
         sentences.emplace_back("staleness is 0; a round never spans two epochs");
         sentences.emplace_back("gradients are summed in slice order: the same weights, bit for bit, on every backend");
+    } else if (!scenario.schedule.trace.empty()) {
+        sentences.emplace_back(
+            "order and staleness are those of the schedule, whatever the rule: the same weights, bit "
+            "for bit, in every run");
     } else {
         const int count = scenario.protocol.name == "async" ? 1 : gradients_per_update(scenario.protocol, lambda);
         sentences.push_back(

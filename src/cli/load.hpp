@@ -31,8 +31,14 @@ Loaded read_scenario(const std::string& path, const std::vector<std::string>& se
 /// default_name: of a scenario without a name.
 Loaded resolve_layers(Node tree, const std::string& default_name);
 
-/// Fills samples, parameters and the sizes of messages from the learning room, and checks what depends on them.
+/// Fills samples, parameters and the sizes of messages from the learning room, and checks what depends on them; and
+/// what a schedule has to say.
 void complete_sizes(Loaded& loaded);
+
+/// Where the scenario has a schedule: reads its trace, follows it to its end, and fills in the checksum. Where no
+/// criterion ends the run before, stop.gradients becomes what the trace holds. Throws InputError: file and line of the
+/// trace. samples and parameters are there.
+void complete_schedule(Loaded& loaded);
 
 /// Throws InputError where a file that the scenario names is missing.
 void require_files(const Loaded& loaded);

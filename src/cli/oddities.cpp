@@ -15,12 +15,11 @@ constexpr double hour = 3600, day = 24 * hour;
 
 class Finder {
 public:
-    Finder(const Loaded& loaded, const Estimate& plan, sim::Network& network, const sim::Placement& placement)
-        : loaded_(loaded), scenario_(loaded.scenario), plan_(plan), network_(network), placement_(placement) {}
+    Finder(const Loaded& loaded, const Estimate& plan) : loaded_(loaded), scenario_(loaded.scenario), plan_(plan) {}
 
-    void look_at_routes();
-    void look_at_hosts();
-    void look_at_computing();
+    void look_at_routes(sim::Network& network, const sim::Placement& placement);
+    void look_at_hosts(sim::Network& network, const sim::Placement& placement);
+    void look_at_computing(const sim::Placement& placement);
     void look_at_server();
     void look_at_learning();
     void look_at_messages();
@@ -33,24 +32,25 @@ private:
     void odd(fmt::format_string<Values...> format, Values&&... values) {
         found.push_back(fmt::format(format, std::forward<Values>(values)...));
     }
-    const std::string& host_name(std::size_t role) const {
-        return network_.hosts()[static_cast<std::size_t>(placement_.host_of_role[role])].name;
-    }
-    bool by_flops(std::size_t role) const { return placement_.device_of_role[role]->kind == DeviceSpec::Kind::flops; }
-
     const Loaded& loaded_;
     const Scenario& scenario_;
     const Estimate& plan_;
-    sim::Network& network_;
-    const sim::Placement& placement_;
 };
 
+const std::string& host_name(sim::Network& network, const sim::Placement& placement, std::size_t role) {
+    return network.hosts()[static_cast<std::size_t>(placement.host_of_role[role])].name;
+}
+
+bool by_flops(const sim::Placement& placement, std::size_t role) {
+    return placement.device_of_role[role]->kind == DeviceSpec::Kind::flops;
+}
+
 /// The worst route in each respect stands for all.
-void Finder::look_at_routes() {
+void Finder::look_at_routes(sim::Network& network, const sim::Placement& placement) {
     double latency_max = 0, narrowest = INFINITY, widest = 0;
     std::size_t far = 0, narrow = 0, wide = 0;
-    for (std::size_t role = 1; role < placement_.host_of_role.size(); ++role) {
-        const auto [bandwidth, latency] = network_.route(placement_.host_of_role[role], placement_.host_of_role[0]);
+    for (std::size_t role = 1; role < placement.host_of_role.size(); ++role) {
+        const auto [bandwidth, latency] = network.route(placement.host_of_role[role], placement.host_of_role[0]);
         if (latency > latency_max) latency_max = latency, far = role;
         if (std::isinf(bandwidth)) continue;
         if (bandwidth < narrowest) narrowest = bandwidth, narrow = role;
@@ -60,50 +60,51 @@ void Finder::look_at_routes() {
         odd("the route from host \"{}\" to the server has a latency of {}: a number without unit is seconds; "
             "\"{:.4g}us\" "
             "or \"{:.4g}ms\" may be meant",
-            host_name(far), seconds_text(latency_max), latency_max, latency_max);
+            host_name(network, placement, far), seconds_text(latency_max), latency_max, latency_max);
     if (narrowest < 125e3)
         odd("the route from host \"{}\" to the server carries {}/s ({}): below 1 Mbps; a number without unit is "
             "bytes/s, "
             "and a prefix such as M or G may be missing",
-            host_name(narrow), bytes_text(narrowest), bits_text(narrowest));
+            host_name(network, placement, narrow), bytes_text(narrowest), bits_text(narrowest));
     if (widest > 12.5e12)
         odd("the route from host \"{}\" to the server carries {}/s ({}): above 100 Tbps; Gbps is bits and GBps bytes, "
             "and "
             "a number without unit is bytes/s",
-            host_name(wide), bytes_text(widest), bits_text(widest));
+            host_name(network, placement, wide), bytes_text(widest), bits_text(widest));
 }
 
-void Finder::look_at_hosts() {
+void Finder::look_at_hosts(sim::Network& network, const sim::Placement& placement) {
     std::set<double> told;
-    for (std::size_t role = 1; role < placement_.host_of_role.size(); ++role) {
-        if (!by_flops(role)) continue;
-        const double speed = placement_.site_of_role[role].speed;
+    for (std::size_t role = 1; role < placement.host_of_role.size(); ++role) {
+        if (!by_flops(placement, role)) continue;
+        const double speed = placement.site_of_role[role].speed;
         if ((speed >= 1e6 && speed <= 1e18) || !told.insert(speed).second) continue;
-        odd("host \"{}\" computes {:.4g} flop/s: {}", host_name(role), speed,
+        odd("host \"{}\" computes {:.4g} flop/s: {}", host_name(network, placement, role), speed,
             speed < 1e6 ? "a prefix such as M or G may be missing (\"100Gf\")"
                         : "no machine does more than 1e18; \"100Gf\" is 1e11");
     }
 }
 
-void Finder::look_at_computing() {
+void Finder::look_at_computing(const sim::Placement& placement) {
     const bool analytic =
         loaded_.scenario.model.gradients && scenario_.cost.model.empty() && !loaded_.tree.find("cost");
     std::set<std::string> told;
-    for (std::size_t role = 1; role < placement_.host_of_role.size(); ++role) {
-        const std::string& device = placement_.device_name_of_role[role];
+    for (std::size_t role = 1; role < placement.host_of_role.size(); ++role) {
+        const std::string& device = placement.device_name_of_role[role];
         if (told.contains(device)) continue;
-        const double seconds = placement_.seconds(static_cast<RoleId>(role), scenario_.workers.batch_size);
+        const double seconds = placement.seconds(static_cast<RoleId>(role), scenario_.workers.batch_size);
         const bool slow = seconds > hour;
         // The tiny models that learn in tests take less than a microsecond, and rightly so.
-        const bool fast = seconds < 1e-6 && !(analytic && by_flops(role));
+        const bool fast = seconds < 1e-6 && !(analytic && by_flops(placement, role));
         if (!slow && !fast) continue;
         told.insert(device);
         odd("device \"{}\" takes {} for a gradient of {} samples: {}", device, seconds_text(seconds),
             scenario_.workers.batch_size,
-            by_flops(role) ? fmt::format("{:.4g} flops a sample on a host of {:.4g} flop/s; one of the two may be off",
-                                         scenario_.cost.flops_per_sample, placement_.site_of_role[role].speed)
-            : slow         ? "figures of devices are seconds; were milliseconds meant?"
-                           : "figures of devices are seconds, of a whole batch");
+            by_flops(placement, role)
+                ? fmt::format("{:.4g} flops a sample on a host of {:.4g} flop/s; one of the two may be off",
+                              scenario_.cost.flops_per_sample, placement.site_of_role[role].speed)
+            : slow ? "figures of devices are seconds; were milliseconds meant?"
+                   : "figures of devices are seconds, of a whole batch");
     }
     for (const auto& [name, device] : scenario_.cluster.devices) {
         for (std::size_t i = 1; i < device.table.size(); ++i) {
@@ -179,13 +180,20 @@ void Finder::look_at_size(double free_bytes) {
 
 std::vector<std::string> oddities(const Loaded& loaded, const Estimate& plan, sim::Network& network,
                                   const sim::Placement& placement, double free_bytes) {
-    Finder finder(loaded, plan, network, placement);
-    finder.look_at_routes();
-    finder.look_at_hosts();
-    finder.look_at_computing();
+    Finder finder(loaded, plan);
+    finder.look_at_routes(network, placement);
+    finder.look_at_hosts(network, placement);
+    finder.look_at_computing(placement);
     finder.look_at_server();
     finder.look_at_learning();
     finder.look_at_messages();
+    finder.look_at_size(free_bytes);
+    return finder.found;
+}
+
+std::vector<std::string> oddities(const Loaded& loaded, const Estimate& plan, double free_bytes) {
+    Finder finder(loaded, plan);
+    finder.look_at_learning();
     finder.look_at_size(free_bytes);
     return finder.found;
 }

@@ -15,6 +15,9 @@ namespace rubato::cli {
 std::vector<std::string> oddities(const Loaded& loaded, const Estimate& plan, sim::Network& network,
                                   const sim::Placement& placement, double free_bytes);
 
+/// The same for a run by schedule, which has neither network nor machine.
+std::vector<std::string> oddities(const Loaded& loaded, const Estimate& plan, double free_bytes);
+
 /// Free bytes of the disk behind a folder, for this user; negative where it is not known.
 double free_bytes(const std::string& folder);
 

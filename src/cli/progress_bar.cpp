@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <utility>
 
 namespace rubato::cli {
 namespace {
@@ -34,8 +35,11 @@ std::string progress_line(const trace::Progress& progress, double elapsed_s) {
     return line;
 }
 
+ProgressBar::ProgressBar(std::function<trace::Progress()> look, bool quiet)
+    : look_(std::move(look)), visible_(!quiet && isatty(STDERR_FILENO) != 0), begin_(Clock::now()), next_(begin_) {}
+
 ProgressBar::ProgressBar(const trace::Recorder& recorder, bool quiet)
-    : recorder_(recorder), visible_(!quiet && isatty(STDERR_FILENO) != 0), begin_(Clock::now()), next_(begin_) {}
+    : ProgressBar([&recorder] { return recorder.progress(); }, quiet) {}
 
 ProgressBar::~ProgressBar() {
     if (drawn_) std::fputs("\r\x1b[K", stderr);
@@ -47,7 +51,7 @@ void ProgressBar::tick() {
     if (now < next_) return;
     next_ = now + std::chrono::milliseconds(200);
     const double elapsed_s = std::chrono::duration<double>(now - begin_).count();
-    std::fputs(("\r\x1b[K" + progress_line(recorder_.progress(), elapsed_s)).c_str(), stderr);
+    std::fputs(("\r\x1b[K" + progress_line(look_(), elapsed_s)).c_str(), stderr);
     std::fflush(stderr);
     drawn_ = true;
 }

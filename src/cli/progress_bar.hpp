@@ -4,6 +4,7 @@
 #include "trace/recorder.hpp"
 
 #include <chrono>
+#include <functional>
 #include <string>
 
 namespace rubato::cli {
@@ -14,6 +15,8 @@ std::string progress_line(const trace::Progress& progress, double elapsed_s);
 /// Draws on stderr, a few times a second; nothing where stderr is no terminal or the run is to be quiet.
 class ProgressBar {
 public:
+    /// `look` is asked before each picture.
+    ProgressBar(std::function<trace::Progress()> look, bool quiet);
     ProgressBar(const trace::Recorder& recorder, bool quiet);
     ~ProgressBar();
     ProgressBar(const ProgressBar&) = delete;
@@ -24,7 +27,7 @@ public:
 private:
     using Clock = std::chrono::steady_clock;
 
-    const trace::Recorder& recorder_;
+    std::function<trace::Progress()> look_;
     bool visible_;
     bool drawn_ = false;
     Clock::time_point begin_;

@@ -1,56 +1,128 @@
-// rubato replay: the recorded events of a run through fresh roles.
+// rubato replay: the recorded events of a run through fresh roles; on request with all that they compute.
 #include "cli/commands.hpp"
 #include "cli/exit_status.hpp"
-#include "cli/load.hpp"
 #include "cli/log.hpp"
+#include "cli/progress_bar.hpp"
+#include "cli/recompute.hpp"
+#include "cli/recorded_run.hpp"
 #include "core/role.hpp"
+#include "sim/replay/verification.hpp"
 #include "trace/event_log.hpp"
 
+#include <fmt/format.h>
+
 #include <cstdio>
-#include <filesystem>
-#include <fstream>
 
 namespace rubato::cli {
+namespace {
 
-int replay_command(const std::string& run_directory) {
-    namespace fs = std::filesystem;
-    const fs::path folder(run_directory);
-    std::error_code status;
-    if (!fs::is_directory(folder, status)) throw InputError(run_directory + ": there is no such run directory");
-    // The log tells the sizes, so that the data set need not be at hand.
-    const Loaded loaded = read_scenario((folder / "scenario.json").string());
-    const std::string log_path = (folder / "events.log").string();
-    std::ifstream log(log_path, std::ios::binary);
-    if (!log) throw InputError(log_path + ": cannot be read; a run leaves it with --events");
-    trace::LogHeader header;
-    try {
-        header = trace::read_header(log);
-    } catch (const std::invalid_argument& problem) {
-        std::printf("%s: differs: %s\n", log_path.c_str(), problem.what());
-        return exit_negative;
-    }
-    if (header.lambda != loaded.scenario.lambda()) {
-        throw InputError(log_path + ": is of " + std::to_string(header.lambda) + " workers, scenario.json has " +
-                         std::to_string(loaded.scenario.lambda()));
-    }
-    log.clear();
-    log.seekg(0);
-    const trace::ReplayResult result =
-        trace::replay(log, make_roles(loaded.scenario, header.samples, header.parameters));
-    // A summary is written last, so the log of a run that has one was whole once.
-    if (result.same && !result.complete && fs::exists(folder / "summary.json", status)) {
-        std::printf("%s: differs: the log breaks off after line %lld, but the run has ended and left its summary\n",
-                    log_path.c_str(), static_cast<long long>(result.lines));
-        return exit_negative;
-    }
-    if (!result.complete) warn(log_path + " breaks off: the run did not end in order; what is there was replayed");
-    if (!result.same) {
-        std::printf("%s: differs: %s\n", log_path.c_str(), result.difference.c_str());
-        return exit_negative;
-    }
-    std::printf("%s: the same actions in all %lld steps (%lld lines)\n", log_path.c_str(),
+int negative(const std::string& text) {
+    std::printf("%s\n", text.c_str());
+    return exit_negative;
+}
+
+void say_complete(const RecordedRun& run, const trace::ReplayResult& result) {
+    if (!result.complete) warn(run.log_path + " breaks off: the run did not end in order; what is there was replayed");
+}
+
+void say_same(const RecordedRun& run, const trace::ReplayResult& result) {
+    std::printf("%s: the same actions in all %lld steps (%lld lines)\n", run.log_path.c_str(),
                 static_cast<long long>(result.steps), static_cast<long long>(result.lines));
+}
+
+int replay_actions(RecordedRun& run) {
+    const trace::ReplayResult result =
+        trace::replay(run.log, make_roles(run.loaded.scenario, run.header.samples, run.header.parameters));
+    if (const std::string text = verdict(run, result); !text.empty()) return negative(text);
+    say_complete(run, result);
+    say_same(run, result);
     return exit_finished;
+}
+
+/// What the recomputation found; false where it is not what was recorded.
+bool tell_weights(const RecordedRun& run, const trace::ReplayResult& result, sim::Recomputation& recomputation,
+                  const sim::Verification& verification, bool evaluated) {
+    bool same = true;
+    for (const std::string& difference : {verification.loss_difference(), verification.evaluation_difference()}) {
+        if (difference.empty()) continue;
+        same = false;
+        std::printf("%s: differs: %s\n", run.log_path.c_str(), difference.c_str());
+    }
+    const auto hash = recomputation.weights_hash();
+    const std::string text = hash ? fmt::format("{:016x}", *hash) : "";
+    const bool known = !run.weights_hash.empty() && result.complete;
+    if (known && text != run.weights_hash) {
+        same = false;
+        std::printf("%s: differs: the final weights are %s, recorded is %s\n", run.log_path.c_str(),
+                    text.empty() ? "none" : text.c_str(), run.weights_hash.c_str());
+    }
+    if (!same) return false;
+    const std::string evaluations =
+        evaluated ? fmt::format("the same figures of {} evaluations, ", recomputation.evaluations()) : "";
+    std::printf("%s: the same losses of %lld gradients, %s%s\n", run.log_path.c_str(),
+                static_cast<long long>(recomputation.gradients()), evaluations.c_str(),
+                known          ? ("the same final weights " + text).c_str()
+                : text.empty() ? "and no weights at the end to compare"
+                               : ("weights " + text + "; the run left no hash to compare").c_str());
+    return true;
+}
+
+trace::ReplayResult read_log(RecordedRun& run, sim::Recomputation& recomputation, bool quiet) {
+    ProgressBar bar(
+        [&] {
+            trace::Progress progress;
+            progress.fraction = run.fraction();
+            progress.gradients = recomputation.gradients();
+            return progress;
+        },
+        quiet);
+    const auto result =
+        trace::replay(run.log, make_roles(run.loaded.scenario, run.header.samples, run.header.parameters),
+                      [&](Time now, RoleId role, const Event& event, const Actions& actions) {
+                          recomputation.take(now, role, event, actions);
+                          bar.tick();
+                          return true;
+                      });
+    if (result.same && result.complete) recomputation.end();
+    return result;
+}
+
+int replay_weights(RecordedRun& run, const ReplayOptions& options) {
+    const auto task = recorded_task(run);
+    sim::Verification verification;
+    sim::Recomputation recomputation(run.loaded.scenario, *task, {run.loaded.scenario.pool_threads, options.evaluate},
+                                     verification);
+    trace::ReplayResult result;
+    try {
+        result = read_log(run, recomputation, options.quiet);
+    } catch (const sim::InconsistentLog& problem) {
+        return negative(run.log_path + ": differs: " + problem.what());
+    }
+    if (const std::string text = verdict(run, result); !text.empty()) return negative(text);
+    say_complete(run, result);
+    say_same(run, result);
+    return tell_weights(run, result, recomputation, verification, options.evaluate) ? exit_finished : exit_negative;
+}
+
+}  // namespace
+
+int replay_command(const ReplayOptions& options) {
+    if (options.quiet) be_quiet();
+    if (options.evaluate && !options.weights && options.sets.empty())
+        throw InputError("replay: --evaluate goes with --weights");
+    if (options.weights && !options.sets.empty())
+        throw InputError(
+            "replay: --weights compares with what was recorded; it cannot stand beside --set, which "
+            "computes something else");
+    if (options.sets.empty() && (!options.directory.empty() || options.json || options.force))
+        throw InputError("replay: --out, --json and --force go with --set, which leaves a run directory");
+    try {
+        const auto run = open_recorded(options.run);
+        if (!options.sets.empty()) return recompute(*run, options);
+        return options.weights ? replay_weights(*run, options) : replay_actions(*run);
+    } catch (const LogDiffers& problem) {
+        return negative(problem.what());
+    }
 }
 
 }  // namespace rubato::cli

@@ -30,6 +30,11 @@ void check_for_backend(const Loaded& loaded, const std::string& backend) {
             note("execution.emulate is for real runs; the simulation takes cost and cluster as they are");
         return;
     }
+    if (const Node* schedule = loaded.tree.find("schedule")) {
+        throw InputError(schedule->where, "schedule",
+                         "gives the order of the updates, which backend " + backend +
+                             " makes by itself: only backend sim follows a schedule");
+    }
     if (!loaded.scenario.model.gradients) {
         throw InputError(loaded.tree.where, "model",
                          "backend " + backend +

@@ -1,4 +1,4 @@
-// What only the learning room knows: samples of an epoch, parameters of a model.
+// What only other rooms know: samples of an epoch, parameters of a model; and then, where a schedule ends.
 #include "cli/complete.hpp"
 #include "cli/load.hpp"
 #include "learn/task.hpp"
@@ -15,9 +15,7 @@ bool computes_by_flops(const Scenario& scenario) {
     return false;
 }
 
-}  // namespace
-
-void complete_sizes(Loaded& loaded) {
+void complete_from_learning(Loaded& loaded) {
     Scenario& scenario = loaded.scenario;
     learn::TaskSize size;
     try {
@@ -41,7 +39,8 @@ void complete_sizes(Loaded& loaded) {
     }
     if (cost.parameters == 0) cost.parameters = size.parameters > 0 ? size.parameters : cost.push_bytes / 4;
     if (cost.flops_per_sample <= 0) cost.flops_per_sample = size.flops_per_sample;
-    if (cost.flops_per_sample <= 0 && computes_by_flops(scenario)) {
+    // A schedule charges no machine.
+    if (cost.flops_per_sample <= 0 && computes_by_flops(scenario) && scenario.schedule.trace.empty()) {
         // Analytic models take no time worth naming: one operation a weight keeps virtual time moving.
         if (size.parameters > 0) {
             cost.flops_per_sample = static_cast<double>(size.parameters);
@@ -59,9 +58,17 @@ void complete_sizes(Loaded& loaded) {
     }
 }
 
+}  // namespace
+
+void complete_sizes(Loaded& loaded) {
+    complete_from_learning(loaded);
+    complete_schedule(loaded);
+}
+
 Loaded load_scenario(const std::string& path, const std::vector<std::string>& sets) {
     Loaded loaded = read_scenario(path, sets);
     complete_sizes(loaded);
+    loaded.resolved_json = to_json(loaded.tree);
     return loaded;
 }
 

@@ -196,6 +196,11 @@ struct EmulateSpec {
     bool any() const { return compute || messages || !slow.empty(); }
 };
 
+/// Where the order of the updates comes from, if not from a cluster.
+struct ScheduleSpec {
+    std::string trace;  ///< file of delays, resolved; empty: none
+};
+
 struct TraceSpec {
     bool gradients = true;
     int every = 1;  ///< gradients.csv keeps one row in `every`
@@ -222,6 +227,7 @@ struct Scenario {
     StopSpec stop;
     EvaluateSpec evaluate;
     ClusterSpec cluster;
+    ScheduleSpec schedule;
     TraceSpec trace;
     int threads_per_worker = 1;
     int workers_per_rank = 1;  ///< backend mpi

@@ -6,6 +6,7 @@
 #include "trace/log_format.hpp"
 #include "trace/replay_result.hpp"
 
+#include <functional>
 #include <iosfwd>
 #include <vector>
 
@@ -15,5 +16,11 @@ namespace rubato::trace {
 /// checksum, so that any altered line is found. A log without its end (a killed run) is replayed as far as it goes:
 /// ReplayResult::complete is false.
 ReplayResult replay(std::istream& log, std::vector<Role> roles);
+
+/// Sees a step that was replayed with the very same actions; false ends the replay.
+using SeeStep = std::function<bool(Time, RoleId, const Event&, const Actions&)>;
+
+/// The same, and shows every step to `see`; what it throws comes through.
+ReplayResult replay(std::istream& log, std::vector<Role> roles, const SeeStep& see);
 
 }  // namespace rubato::trace

@@ -78,6 +78,15 @@ struct OutputError : std::runtime_error {
     bool full;  ///< no room left: of the disk, a quota or a limit on the size of files
 };
 
+/// The recorded run whose schedule was computed again under another update rule.
+struct RecomputedRun {
+    std::string directory;          ///< of the recorded run
+    std::string backend;            ///< that it ran on
+    std::string status;             ///< how it ended; empty: it was killed
+    std::string weights_hash;       ///< of its final weights; empty where it left none
+    std::vector<std::string> sets;  ///< "KEY=VALUE", what is other than recorded
+};
+
 struct RecorderOptions {
     std::string directory;      ///< empty: nothing is written, figures only
     std::string scenario_json;  ///< resolved; becomes scenario.json
@@ -87,6 +96,7 @@ struct RecorderOptions {
     bool one_thread = false;    ///< step(), span() and progress() are called from one thread only: figures need no lock
     int rank = -1;              ///< of a run of several processes: see Output; -1: there is one
     std::vector<Place> places;  ///< by role
+    std::optional<RecomputedRun> recomputed;       ///< not a run of its own
     std::map<std::string, std::string> libraries;  ///< names and versions beside those that this room uses
 };
 

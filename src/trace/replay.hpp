@@ -10,6 +10,7 @@
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace rubato::trace {
@@ -18,9 +19,10 @@ namespace rubato::trace {
 using RoleName = std::string (*)(RoleId);
 
 /// Feeds the recorded events through `roles` (a step(Role&, Time, const Event&, Actions&) is found by
-/// argument-dependent lookup) and stops at the first difference.
-template <class AnyRole>
-ReplayResult replay_roles(std::istream& log, std::vector<AnyRole> roles, RoleName role_name) {
+/// argument-dependent lookup) and stops at the first difference. Each step that is the same goes to
+/// see(Time, RoleId, const Event&, const Actions&), which says whether to go on; what it throws is not caught.
+template <class AnyRole, class See>
+ReplayResult replay_roles(std::istream& log, std::vector<AnyRole> roles, RoleName role_name, See&& see) {
     LogReader reader(log, role_name);
     Actions actions;
     std::vector<std::string> replayed;
@@ -39,9 +41,19 @@ ReplayResult replay_roles(std::istream& log, std::vector<AnyRole> roles, RoleNam
         }
         replayed.clear();
         each_line(actions, [&](char kind, std::string text) { replayed.push_back(std::string{kind, ' '} += text); });
-        if (!reader.compare(replayed)) break;
+        const bool same = reader.compare(replayed);
+        // Of a log that breaks off the last step may lack actions; the roles know them all the same.
+        if (!reader.result().same) break;
+        if (!see(reader.now(), role, reader.event(), actions) || !same) break;
     }
     return reader.result();
+}
+
+/// The same with nobody who looks on.
+template <class AnyRole>
+ReplayResult replay_roles(std::istream& log, std::vector<AnyRole> roles, RoleName role_name) {
+    return replay_roles(log, std::move(roles), role_name,
+                        [](Time, RoleId, const Event&, const Actions&) { return true; });
 }
 
 }  // namespace rubato::trace

@@ -110,6 +110,19 @@ Json setting(const Scenario& scenario) {
             {"cost", or_none(scenario.cost.model)}};
 }
 
+/// What the order of the updates was taken from, where it is not the run's own.
+Json schedule(const Scenario& scenario, const RecorderOptions& options) {
+    if (!options.recomputed)
+        return scenario.schedule.trace.empty() ? Json(nullptr) : Json{{"trace", scenario.schedule.trace}};
+    const RecomputedRun& run = *options.recomputed;
+    const auto or_none = [](const std::string& text) { return text.empty() ? Json(nullptr) : Json(text); };
+    return {{"run", run.directory},
+            {"backend", or_none(run.backend)},
+            {"status", or_none(run.status)},
+            {"weights_hash", or_none(run.weights_hash)},
+            {"set", run.sets}};
+}
+
 std::string one_line_a_key(const Json& object) {
     std::string text = "{";
     for (const auto& [key, value] : object.items()) {
@@ -165,6 +178,7 @@ std::string summary_text(const Scenario& scenario, const RecorderOptions& option
         {"messages", report.messages}, {"bytes", report.bytes}, {"control_messages", report.control_messages}};
     add_learning(out, figures, report);
     out["setting"] = setting(scenario);
+    out["schedule"] = schedule(scenario, options);
     out["engine"] = {{"wall_s", number(report.wall_s)},
                      {"messages_per_s", ratio(static_cast<double>(report.messages), report.wall_s)},
                      {"peak_rss_bytes", peak_rss_bytes()},

@@ -16,7 +16,7 @@ struct SummaryColumn {
 };
 
 /// All scalars of summary.json in its order, but for what says which run it was (scenario, backend, clock, seed,
-/// status, status_detail), and its environment. Units are those of docs/traces.md.
+/// schedule, status, status_detail), and its environment. Units are those of docs/traces.md.
 const std::vector<SummaryColumn>& summary_columns();
 
 /// The cells of these columns with commas between; empty where summary.json has null. None needs quotes.

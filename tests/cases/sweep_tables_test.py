@@ -44,7 +44,7 @@ class SweepTables(SweepCase):
             self.assertEqual(str(json.loads((run / "scenario.json").read_text())["seed"]), row["seed"])
             self.assertEqual(summary["seed"], int(row["seed"]))
             known = flat({key: value for key, value in summary.items() if key != "environment"})
-            for name in ("trace_version", "scenario", "backend", "clock", "staleness.histogram"):
+            for name in ("trace_version", "scenario", "backend", "clock", "schedule", "staleness.histogram"):
                 known.pop(name)
             self.assertEqual(set(known) - set(row), set())
             for name, value in known.items():

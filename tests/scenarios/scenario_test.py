@@ -132,6 +132,8 @@ def main():
             summary.pop(part), other.pop(part)
         assert summary == other, "the summary depends on the number of threads"
         check_replay(program, run, work)
+        if summary["weights_hash"]:
+            assert "the same final weights" in rubato(program, "replay", run, "--weights", "--evaluate")
     print(f"{scenario}: {summary['status']}, {sum(summary['gradients'].values())} gradients, staleness mean "
           f"{summary['staleness']['mean']:.4g}")
 

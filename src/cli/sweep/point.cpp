@@ -174,7 +174,8 @@ Setting Resolver::resolve(SettingId id) const {
     setting.content = hash.value();
     setting.platform = platform_hash(resolved);
     const ClusterSpec& cluster = setting.loaded.scenario.cluster;
-    setting.forks = cluster.network.model == "simgrid";
+    const bool by_schedule = !setting.loaded.scenario.schedule.trace.empty();
+    setting.forks = cluster.network.model == "simgrid" && !by_schedule;
     setting.apart = setting.forks && cluster.platform.ends_with(".xml");
     return setting;
 }

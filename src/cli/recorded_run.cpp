@@ -1,0 +1,126 @@
+#include "cli/recorded_run.hpp"
+
+#include "cli/json_reader.hpp"
+#include "cli/sweep/csv.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <map>
+#include <stdexcept>
+
+namespace rubato::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string text_at(const Node& node, const char* key) {
+    const Node* found = node.find(key);
+    return found && found->is(Node::Kind::string) ? found->text : "";
+}
+
+void read_summary(RecordedRun& run) {
+    std::error_code error;
+    const fs::path path = fs::path(run.directory) / "summary.json";
+    if (!fs::is_regular_file(path, error)) return;
+    const Node summary = read_json(path.string());
+    run.has_summary = true;
+    run.status = text_at(summary, "status");
+    run.backend = text_at(summary, "backend");
+    run.weights_hash = text_at(summary, "weights_hash");
+    run.virtual_clock = text_at(summary, "clock") != "wall";
+}
+
+/// Places of the rows of a table: by the column that numbers them, from `first_role` on.
+void read_places(const fs::path& path, const std::string& number, RoleId first_role,
+                 std::vector<trace::Place>& places) {
+    std::ifstream in(path);
+    std::string line;
+    std::vector<std::string> header, cells;
+    if (!std::getline(in, line) || !split_csv(line, header)) return;
+    const auto column = [&](const std::string& name) {
+        return static_cast<std::size_t>(std::find(header.begin(), header.end(), name) - header.begin());
+    };
+    const std::size_t at = column(number), host = column("host"), device = column("device");
+    while (std::getline(in, line)) {
+        if (!split_csv(line, cells) || cells.size() != header.size() || at == header.size()) continue;
+        const double role = cell_number(cells[at]) + first_role;
+        if (!(role >= 0 && role < static_cast<double>(places.size()))) continue;
+        trace::Place& place = places[static_cast<std::size_t>(role)];
+        if (host < cells.size()) place.host = cells[host];
+        if (device < cells.size()) place.device = cells[device];
+    }
+}
+
+}  // namespace
+
+double RecordedRun::fraction() {
+    const auto at = log ? static_cast<std::int64_t>(log.tellg()) : log_bytes;
+    return log_bytes > 0 ? std::min(1.0, static_cast<double>(at) / static_cast<double>(log_bytes)) : 1;
+}
+
+std::unique_ptr<RecordedRun> open_recorded(const std::string& directory) {
+    auto run = std::make_unique<RecordedRun>();
+    run->directory = directory;
+    const fs::path folder(directory);
+    std::error_code error;
+    if (!fs::is_directory(folder, error)) throw InputError(directory + ": there is no such run directory");
+    // The log tells the sizes, so that the data set need not be at hand.
+    run->loaded = read_scenario((folder / "scenario.json").string());
+    run->log_path = (folder / "events.log").string();
+    run->log.open(run->log_path, std::ios::binary);
+    if (!run->log) throw InputError(run->log_path + ": cannot be read; a run leaves it with --events");
+    const auto bytes = fs::file_size(run->log_path, error);
+    run->log_bytes = error ? 0 : static_cast<std::int64_t>(bytes);
+    try {
+        run->header = trace::read_header(run->log);
+    } catch (const std::invalid_argument& problem) {
+        throw LogDiffers(run->log_path + ": differs: " + problem.what());
+    }
+    if (run->header.lambda != run->loaded.scenario.lambda()) {
+        throw InputError(run->log_path + ": is of " + std::to_string(run->header.lambda) +
+                         " workers, scenario.json has " + std::to_string(run->loaded.scenario.lambda()));
+    }
+    run->loaded.samples = run->header.samples;
+    run->loaded.parameters = run->header.parameters;
+    complete_schedule(run->loaded);
+    run->log.clear();
+    run->log.seekg(0);
+    read_summary(*run);
+    return run;
+}
+
+std::vector<trace::Place> recorded_places(const RecordedRun& run) {
+    std::vector<trace::Place> places(static_cast<std::size_t>(run.loaded.scenario.lambda()) + 1);
+    const fs::path folder(run.directory);
+    read_places(folder / "workers.csv", "worker", 1, places);
+    read_places(folder / "servers.csv", "role", 0, places);
+    return places;
+}
+
+std::unique_ptr<learn::Task> recorded_task(const RecordedRun& run) {
+    const Loaded& loaded = run.loaded;
+    if (!loaded.scenario.model.gradients)
+        throw InputError(run.directory + ": was a run of timing only: there are no gradients to compute again");
+    if (!loaded.scenario.schedule.trace.empty())
+        throw InputError(run.directory + ": followed schedule.trace, and its log has the server alone; rubato run " +
+                         run.directory + "/scenario.json computes it again, under any rule");
+    auto task = learn::make_task(loaded.scenario);
+    if (task->samples() != run.header.samples || task->parameters() != run.header.parameters)
+        throw InputError(
+            fmt::format("{}: was recorded with {} training samples and {} parameters; the data at hand make {} and {}",
+                        run.log_path, run.header.samples, run.header.parameters, task->samples(), task->parameters()));
+    return task;
+}
+
+std::string verdict(const RecordedRun& run, const trace::ReplayResult& result) {
+    if (!result.same) return run.log_path + ": differs: " + result.difference;
+    // A summary is written last, so the log of a run that has one was whole once.
+    if (!result.complete && run.has_summary)
+        return fmt::format("{}: differs: the log breaks off after line {}, but the run has ended and left its summary",
+                           run.log_path, result.lines);
+    return {};
+}
+
+}  // namespace rubato::cli

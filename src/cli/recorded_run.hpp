@@ -1,0 +1,54 @@
+// A run directory with a log of events, opened to be replayed.
+#pragma once
+
+#include "cli/load.hpp"
+#include "learn/task.hpp"
+#include "trace/log_format.hpp"
+#include "trace/recorder.hpp"
+#include "trace/replay_result.hpp"
+
+#include <cstdint>
+#include <fstream>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace rubato::cli {
+
+/// The log does not begin as one: a negative verdict, not wrong input; what() says why.
+struct LogDiffers : std::runtime_error {
+    using std::runtime_error::runtime_error;
+};
+
+/// What is at hand of a recorded run. The log stands at its beginning.
+struct RecordedRun {
+    std::string directory, log_path;
+    Loaded loaded;
+    trace::LogHeader header;
+    std::ifstream log;
+    std::int64_t log_bytes = 0;
+
+    // Of summary.json; empty where there is none, as that of a killed run.
+    bool has_summary = false;
+    std::string status, backend, weights_hash;
+    bool virtual_clock = true;
+
+    /// How much of the log has been read, in [0, 1].
+    double fraction();
+};
+
+/// Throws InputError where something is missing, LogDiffers where the log does not begin as one.
+std::unique_ptr<RecordedRun> open_recorded(const std::string& directory);
+
+/// Where the roles ran, by role, as workers.csv and servers.csv say; empty names where they do not.
+std::vector<trace::Place> recorded_places(const RecordedRun& run);
+
+/// The learning task that a replay computes with. Throws InputError for a run of timing only, for one by a schedule,
+/// and where the data at hand are not those of the log.
+std::unique_ptr<learn::Task> recorded_task(const RecordedRun& run);
+
+/// Empty, or why the replayed log is not that of the run: it differs, or it breaks off although the run has ended.
+std::string verdict(const RecordedRun& run, const trace::ReplayResult& result);
+
+}  // namespace rubato::cli

@@ -1,0 +1,202 @@
+#include "sim/replay/recomputation.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+namespace rubato::sim {
+namespace {
+
+Message without_nan(Message message) {
+    if (auto* push = std::get_if<Push>(&message); push && std::isnan(push->loss)) push->loss = 0;
+    if (auto* bye = std::get_if<Bye>(&message); bye && std::isnan(bye->gradient.loss)) bye->gradient.loss = 0;
+    return message;
+}
+
+template <class Map>
+auto take_from(Map& map, ActionId id, RoleId role, const char* what) {
+    const auto it = map.find(id);
+    if (it == map.end())
+        throw InconsistentLog(role_name(role) + ": " + what + " of action " + std::to_string(id) +
+                              ", which is not under way");
+    auto value = std::move(it->second);
+    map.erase(it);
+    return value;
+}
+
+}  // namespace
+
+bool same_message(const Message& a, const Message& b) {
+    return a == b || without_nan(a) == without_nan(b);
+}
+
+Recomputation::Recomputation(const Scenario& scenario, const learn::Task& task, const RecomputationOptions& options,
+                             RecomputationListener& listener)
+    : task_(task),
+      options_(options),
+      listener_(listener),
+      seats_(static_cast<std::size_t>(scenario.lambda()) + 1),
+      buffers_(task.parameters()),
+      optimizer_(scenario.optimizer, task.parameters()),
+      pool_(std::make_unique<learn::Pool>(task, options.threads, [this](learn::GradientJob& job) {
+          job.weights = buffers_.data(job.weights_buffer);
+          job.gradient = buffers_.data(job.gradient_buffer);
+      })) {
+    initial_ = buffers_.allocate();
+    task.initialize(buffers_.data(initial_));
+}
+
+bool Recomputation::ready(RoleId role, const Event& event) const {
+    const auto* delivered = std::get_if<Delivered>(&event);
+    if (delivered == nullptr || seat(role).abandoned) return true;
+    const auto channel = channels_.find({delivered->from, role, delivered->channel});
+    return channel != channels_.end() && !channel->second.empty();
+}
+
+void Recomputation::take(Time now, RoleId role, const Event& event, const Actions& actions) {
+    if (stopped_) return;
+    auto& waiting = seat(role).waiting;
+    if (!waiting.empty() || !ready(role, event)) {
+        waiting.push_back({now, event, actions});
+        return;
+    }
+    carry_out(now, role, event, actions);
+    run_waiting();
+}
+
+void Recomputation::run_waiting() {
+    while (!awoken_.empty() && !stopped_) {
+        const RoleId role = awoken_.back();
+        auto& waiting = seat(role).waiting;
+        if (waiting.empty() || !ready(role, waiting.front().event)) {
+            awoken_.pop_back();
+            continue;
+        }
+        const Step step = std::move(waiting.front());
+        waiting.pop_front();
+        carry_out(step.now, role, step.event, step.actions);
+    }
+}
+
+void Recomputation::end() const {
+    if (stopped_) return;
+    for (RoleId role = 0; role < static_cast<RoleId>(seats_.size()); ++role) {
+        const auto& waiting = seat(role).waiting;
+        if (waiting.empty()) continue;
+        const auto& delivered = std::get<Delivered>(waiting.front().event);
+        throw InconsistentLog(role_name(role) + " is delivered a message of " + role_name(delivered.from) +
+                              " that nobody sent, at " + std::to_string(waiting.front().now) + " ns");
+    }
+}
+
+void Recomputation::carry_out(Time now, RoleId role, const Event& event, const Actions& actions) {
+    std::visit([&](const auto& alternative) { on(role, alternative); }, event);
+    const Actions* const answer = listener_.on_step(now, role, event, actions);
+    stopped_ = answer == nullptr;
+    if (stopped_ || seat(role).abandoned) return;
+    const Actions& wanted = *answer;
+    // The final weights are hashed before their owner lets go of them.
+    if (role == 0 && !wanted.list.empty() && std::holds_alternative<Finish>(wanted.list.back())) {
+        hash_ = weights_hash();
+        finished_ = true;
+    }
+    for (const auto& action : wanted.list)
+        std::visit([&](const auto& alternative) { act(role, alternative, wanted); }, action);
+}
+
+std::optional<std::uint64_t> Recomputation::weights_hash() {
+    const Seat& owner = seat(0);
+    if (finished_) return hash_;
+    const auto it = owner.buffers.find(owner.weights);
+    if (owner.abandoned || it == owner.buffers.end()) return std::nullopt;
+    return learn::weights_hash(buffers_.data(it->second.handle));
+}
+
+void Recomputation::give(RoleId role, BufferId id, BufferId handle) {
+    auto& held = seat(role).buffers[id];
+    // The memory that a role holds already may be given to it anew, with other contents.
+    if (held.count > 0) buffers_.release(held.handle);
+    held.handle = handle;
+    ++held.count;
+}
+
+BufferId Recomputation::handle(RoleId role, BufferId id) const {
+    const auto& buffers = seat(role).buffers;
+    const auto it = buffers.find(id);
+    if (it == buffers.end())
+        throw InconsistentLog(role_name(role) + " uses buffer " + std::to_string(id) + ", which it was never given");
+    return it->second.handle;
+}
+
+BufferId Recomputation::take_over(RoleId role, BufferId id) {
+    const BufferId its = handle(role, id);
+    auto& buffers = seat(role).buffers;
+    const auto it = buffers.find(id);
+    if (--it->second.count > 0)
+        buffers_.retain(its);
+    else
+        buffers.erase(it);
+    return its;
+}
+
+void Recomputation::on(RoleId role, const Start& event) {
+    give(role, event.weights, buffers_.share(initial_, -1));
+    seat(role).weights = event.weights;
+    if (++starts_ == seats_.size()) buffers_.release(initial_);
+}
+
+void Recomputation::on(RoleId role, const Delivered& event) {
+    if (seat(role).abandoned) return;
+    auto& channel = channels_[{event.from, role, event.channel}];
+    Sent sent = std::move(channel.front());
+    channel.pop_front();
+    if (!same_message(sent.message, event.message) || (sent.handle == no_buffer) != (event.payload.buffer == no_buffer))
+        throw InconsistentLog(role_name(role) + " is delivered another message than " + role_name(event.from) +
+                              " sent it as action " + std::to_string(sent.id));
+    if (sent.handle != no_buffer) give(role, event.payload.buffer, sent.handle);
+    seat(event.from).untaken.push_back(sent.id);
+}
+
+void Recomputation::on(RoleId role, const Taken& event) {
+    std::erase(seat(role).untaken, event.id);
+}
+
+void Recomputation::on(RoleId role, const GradientReady& event) {
+    auto computing = take_from(seat(role).computing, event.id, role, "a gradient");
+    pool_->wait(*computing.job);
+    ++gradients_;
+    buffers_.release(computing.weights);
+    give(role, event.gradient, computing.gradient);
+    listener_.on_gradient(role, computing.action, event, computing.job->loss);
+}
+
+void Recomputation::on(RoleId role, const Cancelled& event) {
+    const auto computing = take_from(seat(role).computing, event.id, role, "the end");
+    pool_->cancel(*computing.job);
+    buffers_.release(computing.weights);
+    buffers_.release(computing.gradient);
+}
+
+void Recomputation::on(RoleId role, const Folded& event) {
+    give(role, event.accumulator, take_from(seat(role).results, event.id, role, "a sum"));
+}
+
+void Recomputation::on(RoleId role, const Applied& event) {
+    give(role, event.weights, take_from(seat(role).results, event.id, role, "an update"));
+    seat(role).weights = event.weights;
+}
+
+void Recomputation::on(RoleId role, const Evaluated& event) {
+    if (!options_.evaluate) return;
+    const auto evaluating = take_from(seat(role).evaluating, event.id, role, "figures");
+    listener_.on_evaluated(role, evaluating.action, event, evaluating.metrics);
+}
+
+void Recomputation::on(RoleId role, const Abandoned&) {
+    auto& its = seat(role);
+    its.abandoned = true;
+    for (auto& [id, computing] : its.computing) pool_->cancel(*computing.job);
+    its.computing.clear();
+}
+
+}  // namespace rubato::sim

@@ -1,0 +1,71 @@
+// How a recomputation carries out each action.
+#include "sim/replay/recomputation.hpp"
+
+#include <utility>
+
+namespace rubato::sim {
+
+void Recomputation::act(RoleId role, const Send& action, const Actions&) {
+    if (action.to < 0 || static_cast<std::size_t>(action.to) >= seats_.size())
+        throw InconsistentLog(role_name(role) + " sends to a role that the scenario has not");
+    const BufferId payload = action.payload.buffer;
+    channels_[{role, action.to, action.channel}].push_back(
+        {action.id, action.message, payload == no_buffer ? no_buffer : buffers_.share(handle(role, payload), -1)});
+    if (!seat(action.to).waiting.empty()) awoken_.push_back(action.to);
+}
+
+// Nobody knows yet when it will be waited for: those that were asked for first are computed first.
+void Recomputation::act(RoleId role, const Compute& action, const Actions&) {
+    Computing computing{action, buffers_.share(handle(role, action.weights), -1), buffers_.allocate(),
+                        std::make_unique<learn::GradientJob>()};
+    auto& job = *computing.job;
+    job.weights_buffer = computing.weights;
+    job.gradient_buffer = computing.gradient;
+    job.worker = role - 1;
+    job.worker_seq = action.worker_seq;
+    job.batch = action.batch;
+    seat(role).computing.emplace(action.id, std::move(computing));
+    pool_->submit(job);
+}
+
+void Recomputation::act(RoleId role, const Fold& action, const Actions&) {
+    const bool first = action.accumulator == no_buffer;
+    const BufferId accumulator = first ? buffers_.allocate() : take_over(role, action.accumulator);
+    learn::run(learn::FoldJob{buffers_.data(accumulator), buffers_.data(handle(role, action.gradient)),
+                              static_cast<float>(action.factor), first});
+    seat(role).results.emplace(action.id, accumulator);
+}
+
+void Recomputation::act(RoleId role, const Update& action, const Actions& all) {
+    const BufferId from = take_over(role, action.weights);
+    // Whoever else holds the old version (a gradient in computation, a model on its way) goes on reading it.
+    const bool in_place = buffers_.sole(from);
+    const BufferId to = in_place ? from : buffers_.allocate();
+    learn::UpdateJob job;
+    job.from = buffers_.data(from);
+    job.to = buffers_.data(to);
+    learn::for_each_part(action, all, job.steps, [&](const Part& part) {
+        job.summands.push_back({buffers_.data(handle(role, part.gradient)).data(), static_cast<float>(part.factor)});
+    });
+    learn::run(job, optimizer_);
+    if (!in_place) buffers_.release(from);
+    seat(role).results.emplace(action.id, to);
+}
+
+void Recomputation::act(RoleId role, const Evaluate& action, const Actions&) {
+    if (!options_.evaluate) return;
+    ++evaluations_;
+    seat(role).evaluating.emplace(
+        action.id, Evaluating{action, task_.evaluate(buffers_.data(handle(role, action.weights)), *pool_)});
+}
+
+void Recomputation::act(RoleId role, const Release& action, const Actions&) {
+    auto& buffers = seat(role).buffers;
+    const auto it = buffers.find(action.buffer);
+    if (it == buffers.end()) throw InconsistentLog(role_name(role) + " releases a buffer that it was never given");
+    if (--it->second.count > 0) return;
+    buffers_.release(it->second.handle);
+    buffers.erase(it);
+}
+
+}  // namespace rubato::sim

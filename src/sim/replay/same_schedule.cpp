@@ -1,0 +1,65 @@
+#include "sim/replay/same_schedule.hpp"
+
+#include "sim/replay/recomputation.hpp"
+
+#include <algorithm>
+
+namespace rubato::sim {
+namespace {
+
+template <class A>
+bool same(const A& a, const A& b) {
+    return a == b;
+}
+
+bool same(const Fold& a, Fold b) {
+    b.factor = a.factor;
+    return a == b;
+}
+
+bool same(const Step& a, Step b) {
+    b.learning_rate = a.learning_rate;
+    return a == b;
+}
+
+bool same(const Part& a, Part b) {
+    b.factor = a.factor;
+    return a == b;
+}
+
+bool same(const Send& a, const Send& b) {
+    return a.id == b.id && a.to == b.to && a.channel == b.channel && a.payload == b.payload &&
+           same_message(a.message, b.message);
+}
+
+bool same(const Action& a, const Action& b) {
+    return std::visit(
+        [&](const auto& first) {
+            const auto* second = std::get_if<std::remove_cvref_t<decltype(first)>>(&b);
+            return second != nullptr && same(first, *second);
+        },
+        a);
+}
+
+template <class Item>
+bool all_same(const std::vector<Item>& a, const std::vector<Item>& b) {
+    return std::equal(a.begin(), a.end(), b.begin(), b.end(),
+                      [](const Item& one, const Item& other) { return same(one, other); });
+}
+
+}  // namespace
+
+bool same_schedule(const Actions& a, const Actions& b) {
+    return all_same(a.list, b.list) && all_same(a.steps, b.steps) && all_same(a.parts, b.parts) &&
+           a.gradients.size() == b.gradients.size() && a.updates.size() == b.updates.size() &&
+           a.evals.size() == b.evals.size() && a.workers.size() == b.workers.size();
+}
+
+void require_same_schedule(Time now, RoleId role, const Actions& recorded, const Actions& actions) {
+    if (same_schedule(recorded, actions)) return;
+    throw ScheduleChanged("at " + std::to_string(now) + " ns " + role_name(role) +
+                          " does something else than recorded: this update rule makes a schedule of its own, which "
+                          "only a run of its own can show");
+}
+
+}  // namespace rubato::sim

@@ -112,7 +112,7 @@ void Mail::send(RoleId from, const Send& send, Time now, std::int64_t padding) {
     const auto index = new_payload();
     by_action_.emplace(std::pair(from, send.id), index);
     auto& out = payloads_out_[static_cast<std::size_t>(index)];
-    out = {from, send.id, no_buffer, 0, -1};
+    out = {from, send.id, no_buffer, 0, false};
     if (bytes.size() <= options_.inline_bytes && padding == 0) return note(rank, it, {bytes.data(), bytes.size()});
     note(rank, it);
     office_.retain(send.payload.buffer);
@@ -144,18 +144,20 @@ void Mail::taken(const Note& note) {
     if (it == by_action_.end()) throw std::logic_error("a message is taken that was never sent");
     const auto index = it->second;
     by_action_.erase(it);
-    payloads_out_[static_cast<std::size_t>(index)].taken_ns = note.sent_ns;
+    auto& payload = payloads_out_[static_cast<std::size_t>(index)];
+    payload.taken = true;
+    --moving_;
+    // At once, so that the role hears of it before any answer to its message.
+    deliver_(payload.from, Taken{payload.id, note.sent_ns});
     finish(index);
 }
 
-// Taken, and every piece given back by the library.
+// Taken, and every piece given back by the library, which may be later.
 void Mail::finish(std::int32_t index) {
     const OutPayload payload = payloads_out_[static_cast<std::size_t>(index)];
-    if (payload.taken_ns < 0 || payload.pieces > 0) return;
+    if (!payload.taken || payload.pieces > 0) return;
     free_payloads_.push_back(index);
-    --moving_;
-    deliver_(payload.from, Taken{payload.id, payload.taken_ns});
-    if (payload.buffer != no_buffer) office_.release(payload.buffer, payload.taken_ns);
+    if (payload.buffer != no_buffer) office_.release(payload.buffer, 0);
 }
 
 // ---- receiving

@@ -74,7 +74,7 @@ private:
         ActionId id = 0;
         BufferId buffer = no_buffer;  ///< held; no_buffer where it rode in its note
         int pieces = 0;               ///< not yet sent
-        Time taken_ns = -1;           ///< when it began to move, once it is taken
+        bool taken = false;
     };
     struct Announced {
         Note note;

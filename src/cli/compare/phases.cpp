@@ -106,10 +106,11 @@ WorkerPhases Follower::phases(WorkerId worker) const {
     out.any = true;
     out.spent[Cause::idle] = idle(mine);
     for (double& part : out.spent) part /= static_cast<double>(applied);
-    // The books know how long the policy held the worker back; the rows, for whom.
+    // The books know how long the policy held the worker back; the rows, for whom, and not for longer than they say.
     const double policy = out.spent[Cause::policy_wait];
     if (policy > 0)
-        for (const auto& [other, parts] : charged) out.waited_for[other].add(parts, std::min(1.0, policy / waited));
+        for (const auto& [other, parts] : charged)
+            out.waited_for[other].add(parts, std::min(1 / static_cast<double>(applied), policy / waited));
     return out;
 }
 

@@ -125,6 +125,8 @@ RankResult RankRun::result() {
         return {report_, true};
     }
     if (error_) std::rethrow_exception(error_);
+    // What the library still reads of our buffers.
+    if (!abandoned_) pump_until([this] { return mail_.sending() == 0 || abort_; });
     mail_.close();
     if (!abandoned_ && office_.outstanding() != 0)
         throw std::logic_error(std::to_string(office_.outstanding()) + " buffers were never released");

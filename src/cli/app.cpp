@@ -6,6 +6,7 @@
 #include "cli/compare/sides.hpp"
 #include "cli/error.hpp"
 #include "cli/exit_status.hpp"
+#include "cli/footers.hpp"
 #include "cli/suggest.hpp"
 #include "cli/sweep/ranks.hpp"
 #include "trace/environment.hpp"
@@ -69,10 +70,6 @@ void declare_run(CLI::App& app, RunOptions& options) {
     run->add_flag("--json", options.json, "print summary.json (default: a table of its main figures)");
     run->add_flag("--quiet", options.quiet, "print errors only: no table, notes or progress");
     run->add_flag("--force", options.force, "repeat a run that is there, or write into a folder that is not empty");
-    run->footer(
-        "Examples:\n"
-        "  rubato run scenarios/quickstart.json --out runs/one\n"
-        "  rubato run scenarios/quickstart.json --set protocol.n=1 --set stop.epochs=1 --backend local");
 }
 
 void declare_sweep(CLI::App& app, SweepOptions& options) {
@@ -106,12 +103,6 @@ void declare_sweep(CLI::App& app, SweepOptions& options) {
     sweep->add_flag("--keep", options.keep, "also leave a run directory for each point that runs, DIR/runs/POINT");
     sweep->add_flag("--json", options.json, "print counts (or the best settings) as JSON");
     sweep->add_flag("--quiet", options.quiet, "print errors only: no table, notes or progress");
-    sweep->footer(
-        "Under mpirun or srun the ranks share the points, and so do several sweeps of one folder at once.\n"
-        "Exit status 1: some points failed.\n\n"
-        "Examples:\n"
-        "  rubato sweep scenarios/bench/sweep-bench.json --out runs/bench -j 2\n"
-        "  rubato sweep scenarios/bench/sweep-bench.json --out runs/bench --best 5 --by time_s");
     sweep->allow_extras();
 }
 
@@ -177,14 +168,6 @@ void declare_calibrate(CLI::App& app, CalibrateOptions& options) {
         ->type_name("FILE");
     calibrate->add_flag("--force", options.force, "replace a file that exists");
     calibrate->add_flag("--quiet", options.quiet, "print errors only: no table and notes");
-    calibrate->footer(
-        "Sources may be combined; a table replaces what the run says of the same devices, or of the network.\n"
-        "docs/calibration.md tells what is measured and how it is used.\n\n"
-        "Examples:\n"
-        "  rubato calibrate scenarios/quickstart.json --out here.json\n"
-        "  rubato calibrate --run runs/one --out here.json\n"
-        "  rubato calibrate --timings gpu.csv --network nccl.csv --out cluster.json\n"
-        "  rubato run scenarios/quickstart.json --set 'cluster={\"profile\": \"here.json\"}'");
     calibrate->allow_extras();
 }
 
@@ -211,12 +194,6 @@ void declare_replay(CLI::App& app, ReplayOptions& options) {
     replay->add_flag("--json", options.json, "with --set: print summary.json (default: a table of its main figures)");
     replay->add_flag("--force", options.force, "with --set: write into a folder that is not empty");
     replay->add_flag("--quiet", options.quiet, "no table, notes, warnings or progress");
-    replay->footer(
-        "Exit status 1: the roles would not do the same again, or compute something else; the first difference is\n"
-        "named. With --set as `rubato run`: 3 where the run diverges under the other rule.\n\n"
-        "Examples:\n  rubato run scenarios/quickstart.json --events --out runs/one\n  rubato replay runs/one\n"
-        "  rubato replay runs/one --weights\n"
-        "  rubato replay runs/one --set optimizer.staleness_rule=inverse-n --out runs/one-divided");
     replay->allow_extras();
 }
 
@@ -227,7 +204,6 @@ void declare_small(CLI::App& app, Arguments& arguments) {
                      "protocol, one of `rubato list protocols` (default: " + arguments.protocol + ")")
         ->type_name("NAME");
     init->add_flag("--force", arguments.force, "replace a file that exists");
-    init->footer("Examples:\n  rubato init --protocol async first.json\n  rubato init - | less");
 
     CLI::App* check = app.add_subcommand("check", "checks a scenario and explains it, without running it");
     check->add_option("SCENARIO", arguments.run.scenario, "scenario file (JSON)");
@@ -238,37 +214,23 @@ void declare_small(CLI::App& app, Arguments& arguments) {
             "file of hosts for a real run (NAME, NAME slots=N or NAME:N a line): tells which ranks go where and "
             "how to start them (default: this host)")
         ->type_name("FILE");
-    check->footer(
-        "It tells the placement of the roles, the sizes of messages, what is guaranteed, and how much time and disk a\n"
-        "run takes at least.\n\nExample:\n  rubato check scenarios/quickstart.json --set workers.count=16");
 
     CLI::App* list = app.add_subcommand("list", "lists " + one_of(list_topics(), "and"));
     list->add_option("TOPIC", arguments.topic, one_of(list_topics()) + " (default: all of them)");
-    list->footer("Example:\n  rubato list protocols");
 
     CLI::App* plot = app.add_subcommand(
         "plot", "draws a figure of runs and sweeps: KIND RUN_OR_SWEEP... [-o FILE], with KIND " + one_of(plot_kinds()));
     plot->prefix_command();
-    plot->footer(
-        "RUN_OR_SWEEP is a run directory, or one that `rubato sweep` has left. The figure goes to FILE (PNG, PDF or\n"
-        "SVG; default: KIND.png), its data beside it as CSV. `rubato plot KIND --help` tells the options of a kind.\n\n"
-        "Examples:\n  rubato plot curves runs/one runs/two -o curves.png\n"
-        "  rubato plot tradeoff sweeps/grid -o tradeoff.png");
 
     CLI::App* table = app.add_subcommand(
         "table", "mean, 95 % confidence interval and n of the settings of sweeps, as text, CSV or LaTeX: SWEEP...");
     table->prefix_command();
-    table->footer(
-        "`rubato table SWEEP --help` tells the options: --latex, --csv, --rows KEY, --columns KEY, --value FIGURE,\n"
-        "--best min|max, --where KEY=VALUE, -o FILE.\n\n"
-        "Example:\n  rubato table sweeps/grid --latex --rows workers.count --columns label --value test_error");
 
     CLI::App* help = app.add_subcommand("help", "tells about a command, a key of scenarios or a name");
     help->add_option("TOPIC", arguments.topic,
                      "a command; a key such as protocol.n; a section such as cluster; a name such as inverse-n; "
                      "`scenario` for all sections (default: this program as a whole)");
     help->add_flag("--schema", arguments.schema, "print the JSON Schema of scenarios, for editors");
-    help->footer("Examples:\n  rubato help workers.batch_size\n  rubato help hardsync\n  rubato help run");
     for (CLI::App* command : {init, check, list, help}) command->allow_extras();
 }
 
@@ -304,6 +266,7 @@ void declare(CLI::App& app, Arguments& arguments) {
     app.set_help_flag("-h,--help", "print this; COMMAND --help tells the options of a command");
     for (CLI::App* command : app.get_subcommands({})) {
         command->set_help_flag("-h,--help", "print this");
+        if (command->get_name() != "compare") command->footer(footer_of(command->get_name()));
         command->description(wrapped(command->get_description()));
         for (CLI::Option* option : command->get_options()) option->description(wrapped(option->get_description()));
     }

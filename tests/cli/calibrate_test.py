@@ -151,6 +151,11 @@ class CalibrateTest(unittest.TestCase):
         profile = self.read("local.profile.json")
         self.assertEqual(profile["compute"]["default"]["host_sharing"], {"2": 1})
         self.assertGreater(profile["server"]["update"]["fixed_s"], 0)
+        self.assertNotIn("took turns", answer.stderr)
+        summary = self.read("local/summary.json")
+        summary["engine"]["oversubscribed"] = True
+        self.write("local/summary.json", summary)
+        self.assertIn("processes that took turns", self.call("calibrate", "--run", "local", "--out", "x.json").stderr)
         scenario = {**LOCAL, "model": {**LOCAL["model"], "gradients": "none"},
                     "cluster": {"profile": "local.profile.json", "network": {"model": "flow"}}}
         self.write("sim.json", {**scenario, "workers": {**LOCAL["workers"], "per_host": 2}})

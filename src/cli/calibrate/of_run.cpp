@@ -249,6 +249,9 @@ Profile profile_of_run(const std::string& directory, const RunProfileOptions& op
         profile.notes.emplace_back(
             "the run did not come to its end: what its server and network took, and how workers shared hosts, is not "
             "known");
+    if (run.oversubscribed)
+        profile.notes.emplace_back(
+            "the run had more processes on a host than cores: its times are those of processes that took turns");
     const Classes classes = classes_of(run.scenario, options.by_worker);
     auto times = times_by_class(run, classes);
     const auto dispatch = dispatch_by_class(run, classes);

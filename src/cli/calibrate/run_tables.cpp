@@ -103,6 +103,9 @@ RunTables read_run(const std::string& directory) {
         const Node summary = read_json((folder / "summary.json").string());
         const Node* backend = summary.find("backend");
         if (backend && backend->is(Node::Kind::string)) run.backend = backend->text;
+        const Node* engine = summary.find("engine");
+        const Node* crowded = engine ? engine->find("oversubscribed") : nullptr;
+        run.oversubscribed = crowded && crowded->boolean;
     }
     read_gradients(folder / "gradients.csv", run);
     // Both are written at the end of a run.

@@ -35,7 +35,8 @@ struct ServerTotals {
 
 struct RunTables {
     std::string directory;
-    std::string backend;  ///< empty: the run has left no summary
+    std::string backend;          ///< empty: the run has left no summary
+    bool oversubscribed = false;  ///< its processes took turns on the cores
     Scenario scenario;
     std::vector<TimedGradient> gradients;  ///< by worker, in the order of their computation
     std::vector<WorkerTotals> workers;     ///< [lambda]; empty: the run did not come to its end

@@ -70,10 +70,16 @@ void declare_run(CLI::App& app, RunOptions& options) {
     run->add_flag("--json", options.json, "print summary.json (default: a table of its main figures)");
     run->add_flag("--quiet", options.quiet, "print errors only: no table, notes or progress");
     run->add_flag("--force", options.force, "repeat a run that is there, or write into a folder that is not empty");
+    run->add_flag(
+        "--resume", options.resume,
+        "go on from the newest valid checkpoint in the run directory (execution.checkpoint says when they are "
+        "made), with a longer stop if you like; what was in flight is computed again and counts once. Begins "
+        "where the directory holds no run yet");
     run->footer(
         "Examples:\n"
         "  rubato run scenarios/quickstart.json --out runs/one\n"
-        "  rubato run scenarios/quickstart.json --set protocol.n=1 --set stop.epochs=1 --backend local");
+        "  rubato run scenarios/quickstart.json --set protocol.n=1 --set stop.epochs=1 --backend local\n"
+        "  rubato run scenarios/quickstart.json --set execution.checkpoint.every_epochs=1 --out runs/long --resume");
 }
 
 void declare_sweep(CLI::App& app, SweepOptions& options) {

@@ -5,6 +5,7 @@
 #include "cli/guarantees.hpp"
 #include "cli/log.hpp"
 #include "cli/oddities.hpp"
+#include "cli/resume.hpp"
 #include "cli/run_directory.hpp"
 #include "sim/driver.hpp"
 
@@ -186,6 +187,7 @@ int check_command(const std::string& path, const std::vector<std::string>& sets)
     row("stop", stop_text(scenario.stop));
     const auto sentences = guarantees(scenario);
     for (std::size_t i = 0; i < sentences.size(); ++i) row(i == 0 ? "guarantees" : "", sentences[i]);
+    row("resume", resume_sentence(scenario));
     if (!plan.gradients) {
         row("estimate", "none: only time or a target ends the run");
         return exit_finished;

@@ -4,11 +4,13 @@
 #include "cli/load.hpp"
 #include "cli/log.hpp"
 #include "core/role.hpp"
+#include "trace/checkpoint.hpp"
 #include "trace/event_log.hpp"
 
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
+#include <optional>
 
 namespace rubato::cli {
 
@@ -23,8 +25,12 @@ int replay_command(const std::string& run_directory) {
     std::ifstream log(log_path, std::ios::binary);
     if (!log) throw InputError(log_path + ": cannot be read; a run leaves it with --events");
     trace::LogHeader header;
+    std::optional<RunState> state;
     try {
         header = trace::read_header(log);
+        log.clear();
+        log.seekg(0);
+        if (const std::string text = trace::read_state(log); !text.empty()) state = trace::run_state_from_text(text);
     } catch (const std::invalid_argument& problem) {
         std::printf("%s: differs: %s\n", log_path.c_str(), problem.what());
         return exit_negative;
@@ -36,7 +42,7 @@ int replay_command(const std::string& run_directory) {
     log.clear();
     log.seekg(0);
     const trace::ReplayResult result =
-        trace::replay(log, make_roles(loaded.scenario, header.samples, header.parameters));
+        trace::replay(log, make_roles(loaded.scenario, header.samples, header.parameters, state ? &*state : nullptr));
     // A summary is written last, so the log of a run that has one was whole once.
     if (result.same && !result.complete && fs::exists(folder / "summary.json", status)) {
         std::printf("%s: differs: the log breaks off after line %lld, but the run has ended and left its summary\n",

@@ -169,6 +169,15 @@ struct EmulateSpec {
     bool any() const { return compute || messages || !slow.empty(); }
 };
 
+/// When the state of the run is saved: after so many epochs, updates or seconds of the run's clock. At most one is set.
+struct CheckpointSpec {
+    std::optional<double> every_epochs;
+    std::optional<std::int64_t> every_updates;
+    std::optional<double> every_s;
+    bool any() const { return every_epochs || every_updates || every_s; }
+    bool operator==(const CheckpointSpec&) const = default;
+};
+
 struct TraceSpec {
     bool gradients = true;
     int every = 1;  ///< gradients.csv keeps one row in `every`
@@ -196,6 +205,7 @@ struct Scenario {
     EvaluateSpec evaluate;
     ClusterSpec cluster;
     TraceSpec trace;
+    CheckpointSpec checkpoint;
     int threads_per_worker = 1;
     int workers_per_rank = 1;  ///< backend mpi
     EmulateSpec emulate;

@@ -207,6 +207,7 @@ void Server::on(Time, const Cancelled&, Actions&) {
 std::string Server::waiting() const {
     if (finished_) return "";
     if (busy_) return "waits for an update of its own to be done";
+    if (stopping_ && save_id_ != 0) return "waits for its checkpoint to be written";
     std::string who;
     int count = 0;
     for (std::size_t worker = 0; worker < peers_.size(); ++worker) {

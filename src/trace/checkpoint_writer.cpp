@@ -60,13 +60,13 @@ void CheckpointWriter::write(const CheckpointView& view) {
         if (remark_) remark_(std::string(problem.what()) + "; the run goes on without this checkpoint");
         return;
     }
-    auto& needed = needed_.emplace_back();
-    for (const auto& it : view.evaluated) needed.push_back(it.first);
+    needed_.emplace_back();
+    for (const auto& it : view.evaluated) needed_.back().push_back(it.first);
     if (needed_.size() > 2) needed_.erase(needed_.begin());
     // Which weights an older checkpoint of an earlier process needs only that one knows: they stay as long as it does.
     if (needed_.size() == 2) {
         std::vector<Version> both = needed_.front();
-        both.insert(both.end(), needed.begin(), needed.end());
+        both.insert(both.end(), needed_.back().begin(), needed_.back().end());
         prune_checkpoints(directory_, both);
     }
     const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();

@@ -23,6 +23,8 @@ void RankRun::send_record(const RankRecord& record, Note note) {
 }
 
 void RankRun::tell_books(const Note& asked) {
+    // What is in its part of the timeline so far belongs to the checkpoint.
+    if (input_.recorder != nullptr) input_.recorder->flush();
     RankRecord record = counts();
     {
         std::lock_guard lock(report_mutex_);

@@ -102,7 +102,7 @@ protected:
     std::vector<std::unique_ptr<Seat>> seats_;  ///< of this process
     std::atomic<bool> abort_{false};
     std::atomic<std::uint64_t> steps_{0};
-    std::atomic<int> working_{0};  ///< jobs on lanes, waiting or running
+    std::atomic<int> working_{0};  ///< jobs on lanes, waiting or running, and saves
     std::mutex report_mutex_;
     trace::DriverReport report_;
     trace::ServerRow server_;

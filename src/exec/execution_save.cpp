@@ -59,6 +59,7 @@ void Execution::end_evaluation(const Evaluated& event) {
 void Execution::act(Seat& seat, const Save& action) {
     auto& writer = input_.checkpoints;
     if (writer == nullptr || !time_to_save(*writer)) return mail(seat.id, Saved{action.id});
+    ++working_;  // however long it takes, it is no stall
     const auto saving = std::make_shared<Saving>();
     auto& view = saving->view;
     view.head.roles.server = *saved_state(seat.role);
@@ -78,6 +79,7 @@ void Execution::act(Seat& seat, const Save& action) {
         if (--saving->missing > 0) return;
         input_.checkpoints->submit(std::move(saving->view), [this, saving, id] {
             for (const BufferId buffer : saving->held) office_.release(buffer, clock());
+            --working_;
             mail(0, Saved{id});
         });
     };

@@ -300,6 +300,9 @@ void begin_after(const std::string& run_directory, Version version) {
         const std::string path = file_of(folder, newer, checkpoint_suffix);
         if (newer > version) fs::rename(path, path + ".refused", error);
     }
+    // Of another course of events, perhaps.
+    for (const Version newer : numbered(folder, weights_suffix))
+        if (newer > version) fs::remove(file_of(folder, newer, weights_suffix), error);
     std::vector<fs::path> parts;
     for (const auto& entry : fs::directory_iterator(folder, error))
         if (entry.path().extension() == ".part") parts.push_back(entry.path());

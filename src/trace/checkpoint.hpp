@@ -80,7 +80,8 @@ std::optional<Checkpoint> newest_checkpoint(const std::string& run_directory,
 /// Keeps the newest two checkpoints, and the weights that `needed` names.
 void prune_checkpoints(const std::string& run_directory, const std::vector<Version>& needed);
 
-/// Before a run goes on from `version`: what is newer was refused, and takes another name; what a kill left goes.
+/// Before a run goes on from `version`: what is newer was refused, and takes another name; what a kill left goes, newer
+/// weights too.
 void begin_after(const std::string& run_directory, Version version);
 
 /// Text of the roles, one line, and its inverse, which throws std::invalid_argument.

@@ -70,8 +70,9 @@ struct Recorder::Impl {
     void take(Time now, RoleId role, const Event& event, const Actions& actions) {
         std::unique_lock lock(mutex, std::defer_lock);
         const bool writes = output && output->takes(actions);
-        if (writes || !options.one_thread) lock.lock();
-        if (const Save* save = find_save(role, event, actions)) return take_and_mark(now, role, event, actions, *save);
+        const Save* const save = find_save(role, event, actions);
+        if (writes || save != nullptr || !options.one_thread) lock.lock();
+        if (save != nullptr) return take_and_mark(now, role, event, actions, *save);
         figures.add(actions);
         rethrow();
         if (writes) output->write(now, role, event, actions);

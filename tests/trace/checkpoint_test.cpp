@@ -1,5 +1,7 @@
 // Checkpoint files: what comes back, what is refused, and what a kill in the middle of a save leaves.
 #include "trace/checkpoint_writer.hpp"
+#include "trace/event_log.hpp"
+#include "trace/event_log_writer.hpp"
 #include "trace/figures.hpp"
 #include "trace/line_file.hpp"
 #include "trace/support.hpp"
@@ -11,6 +13,7 @@
 #include <csignal>
 #include <filesystem>
 #include <fstream>
+#include <sstream>
 #include <thread>
 
 #include <sys/wait.h>
@@ -167,6 +170,8 @@ TEST_CASE("the writer keeps the last two checkpoints with the weights that they 
     const Checkpoint from = read_checkpoint(folder.path(), 18);
     CheckpointWriter writer(folder.path(), {"p", "local", "{}", {}, {}, {}}, &from, {});
     CHECK(checkpoint_versions(folder.path()) == std::vector<Version>{18});
+    CHECK(exists(folder.path("checkpoints/17.weights")));
+    CHECK(!exists(folder.path("checkpoints/19.weights")));  // the run may come to other ones
     writer.submit(content.view(19), {});
     writer.drain();
     CHECK(checkpoint_versions(folder.path()) == std::vector<Version>{19, 18});
@@ -224,6 +229,25 @@ TEST_CASE("a kill in the middle of a save leaves the last complete checkpoint, t
     CHECK(newest(folder.path())->head.version() < before);
     REQUIRE(refused_lines.size() == 1);
     CHECK(refused_lines.front().find("1000 bytes are missing") != std::string::npos);
+}
+
+TEST_CASE("a log of a run that goes on has the state second, and an altered one shows") {
+    const TemporaryDirectory folder;
+    const std::string state = to_text(some_roles(5));
+    EventLogWriter(folder.path("log"), {}, state).finish();
+    std::ifstream log(folder.path("log"));
+    CHECK(read_state(log) == state);
+    std::string text = read_file(folder.path("log"));
+    text.replace(text.find("accepted=0"), 10, "accepted=1");
+    std::istringstream altered(text);
+    CHECK_THROWS_AS(read_state(altered), std::invalid_argument);
+    std::istringstream again(text);
+    const auto result = replay(again, {});
+    CHECK(!result.same);
+    CHECK(result.difference == "line 2: the state that the log begins with was altered");
+    EventLogWriter(folder.path("log"), {}).finish();
+    std::ifstream plain(folder.path("log"));
+    CHECK(read_state(plain).empty());
 }
 
 TEST_CASE("figures go on from their text as if nothing had happened") {

@@ -95,6 +95,8 @@ class Checkpoints(Case):
                     self.assertNotIn("warning", told)
                     self.assert_one_run(out)
                     self.assertEqual(self.call("replay", out).returncode, 0)
+                    with open(out / "events.log", encoding="utf-8") as log:
+                        self.assertEqual([next(log)[:2], next(log)[:2]], ["H ", "S "])
                     mine, other = self.summary(out), self.summary(whole)
                     self.assertEqual(sum(mine["gradients"].values()), sum(other["gradients"].values()))
                     self.assertEqual(mine["samples"], other["samples"])

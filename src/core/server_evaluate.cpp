@@ -36,8 +36,8 @@ void Server::evaluate(Time now, Actions& actions) {
     row.epoch = epoch();
     row.samples = accepted_samples_;
     if (loss_count_ > 0) row.train_loss = loss_sum_ / static_cast<double>(loss_count_);
-    loss_sum_ = 0;
-    loss_count_ = 0;
+    loss_sum_ = boundary_.loss_sum = 0;
+    loss_count_ = boundary_.loss_count = 0;
     evaluated_ = version_;
     const auto id = next_id();
     evaluations_.push_back({id, row});

@@ -119,6 +119,42 @@ class Checkpoints(Case):
                     "weights_hash"):
             self.assertEqual(mine[key], other[key], key)
 
+    def test_what_check_calls_exact_is_exact(self) -> None:
+        """Each run stops early and goes on to the full length."""
+        kinds = [({"name": "hardsync"}, 3, sampling) for sampling in ("shared-epoch", "strided", "random", "sharded")]
+        kinds += [({"name": "async"}, 1, "random"), ({"name": "n-softsync", "gradients_per_update": 3}, 1, "sharded"),
+                  ({"name": "hardsync"}, 2, "shared-epoch")]
+        rule = {"expression": "1/(1+staleness+100*age)"}
+        for number, (protocol, workers, sampling) in enumerate(kinds):
+            with self.subTest(protocol=protocol, workers=workers, sampling=sampling):
+                scenario = learning(protocol, workers)
+                scenario["data"]["sampling"] = sampling
+                path = self.write(scenario)
+                self.assertRegex(self.call("check", path).stdout, r"(?m)^resume +exact")
+                out = self.work / f"part{number}"
+                done = self.call("run", path, "--out", out, "--quiet", "--set", "stop.epochs=2")
+                self.assertEqual(done.returncode, 0, done.stderr)
+                self.resume(path, out)
+                whole = self.run_scenario(scenario)
+                mine, other = self.summary(out), self.summary(whole)
+                for key in ("weights_hash", "samples", "gradients", "updates", "test_error"):
+                    self.assertEqual(mine[key], other[key], key)
+                scenario["optimizer"]["staleness_rule"] = rule
+                self.assertRegex(self.call("check", self.write(scenario)).stdout, r"(?m)^resume +legal: .* age")
+
+    def test_timing_only_runs_go_on_too(self) -> None:
+        scenario = {"data": {"samples": SAMPLES}, "cost": {"push_bytes": 1000, "pull_bytes": 1000},
+                    "workers": {"count": 5, "batch_size": 7}, "protocol": {"name": "n-softsync", "n": 2},
+                    "cluster": {"devices": {"default": {"a": 0.001, "b": 0}}, "noise": {"lognormal_cv": 0.3}},
+                    "execution": {"checkpoint": {"every_s": "50ms"}}, "stop": {"epochs": 2}}
+        out = self.run_scenario(scenario)
+        self.resume(self.write(scenario | {"stop": {"epochs": 20}}), out)
+        summary, whole = self.summary(out), self.summary(self.run_scenario(scenario | {"stop": {"epochs": 20}}))
+        self.assertEqual(summary["samples"], 20 * SAMPLES)
+        self.assertEqual(sum(summary["gradients"].values()), sum(whole["gradients"].values()))
+        # A restart costs the gradients that were in flight, no more.
+        self.assertAlmostEqual(summary["time_s"], whole["time_s"], delta=0.01 * whole["time_s"])
+
     def test_a_signal_saves_once_more(self) -> None:
         for backend in ("sim", "local"):
             for protocol in PROTOCOLS:

@@ -70,6 +70,11 @@ void declare_run(CLI::App& app, RunOptions& options) {
     run->add_flag("--json", options.json, "print summary.json (default: a table of its main figures)");
     run->add_flag("--quiet", options.quiet, "print errors only: no table, notes or progress");
     run->add_flag("--force", options.force, "repeat a run that is there, or write into a folder that is not empty");
+    run->add_flag(
+        "--resume", options.resume,
+        "go on from the newest valid checkpoint in the run directory (execution.checkpoint says when they are "
+        "made), with a longer stop if you like; what was in flight is computed again and counts once. Begins "
+        "where the directory holds no run yet");
 }
 
 void declare_sweep(CLI::App& app, SweepOptions& options) {

@@ -22,6 +22,16 @@ EmulateSpec build_emulate(const Node& node, int lambda) {
     return spec;
 }
 
+CheckpointSpec build_checkpoint(const Node& node) {
+    CheckpointSpec spec;
+    if (const Node* every = node.find("every_epochs")) spec.every_epochs = every->number;
+    if (const Node* every = node.find("every_updates")) spec.every_updates = every->whole();
+    if (const Node* every = node.find("every_s")) spec.every_s = quantity(*every, Quantity::duration);
+    if (!spec.any())
+        throw InputError(node.where, "execution.checkpoint", "expected one of every_epochs, every_updates or every_s");
+    return spec;
+}
+
 }  // namespace
 
 void build_execution(const Node& execution, Scenario& scenario) {
@@ -29,6 +39,7 @@ void build_execution(const Node& execution, Scenario& scenario) {
     scenario.stall_timeout_s = quantity(execution.at("stall_timeout_s"), Quantity::duration);
     scenario.pool_threads = to_int(execution.at("pool_threads"));
     scenario.workers_per_rank = to_int(execution.at("workers_per_rank"));
+    if (const Node* checkpoint = execution.find("checkpoint")) scenario.checkpoint = build_checkpoint(*checkpoint);
     if (const Node* emulate = execution.find("emulate")) scenario.emulate = build_emulate(*emulate, scenario.lambda());
 }
 

@@ -7,6 +7,7 @@
 #include "cli/hostfile.hpp"
 #include "cli/log.hpp"
 #include "cli/oddities.hpp"
+#include "cli/resume.hpp"
 #include "cli/run_directory.hpp"
 #include "cli/sweep/ranks.hpp"
 #include "sim/driver.hpp"
@@ -239,6 +240,7 @@ int check_command(const std::string& path, const std::vector<std::string>& sets,
     print_network(scenario, network, placement);
     print_rest(loaded, plan);
     print_real_run(scenario, path, real_hosts);
+    row("resume", resume_sentence(scenario));
     if (!plan.gradients) {
         row("estimate", "none: only time or a target ends the run");
         return exit_finished;

@@ -16,6 +16,7 @@ struct RunOptions {
     bool json = false;   ///< the summary's text instead of a table
     bool quiet = false;  ///< errors only
     bool force = false;
+    bool resume = false;
 };
 
 struct SweepOptions {

@@ -9,7 +9,8 @@ std::string footer_of(const std::string& command) {
         {"run",
          "Examples:\n"
          "  rubato run scenarios/quickstart.json --out runs/one\n"
-         "  rubato run scenarios/quickstart.json --set protocol.n=1 --set stop.epochs=1 --backend local"},
+         "  rubato run scenarios/quickstart.json --set protocol.n=1 --set stop.epochs=1 --backend local\n"
+         "  rubato run scenarios/quickstart.json --set execution.checkpoint.every_epochs=1 --out runs/long --resume"},
         {"sweep",
          "Under mpirun or srun the ranks share the points, and so do several sweeps of one folder at once.\n"
          "Exit status 1: some points failed.\n\n"

@@ -2,6 +2,7 @@
 
 #include "cli/json_reader.hpp"
 #include "cli/sweep/csv.hpp"
+#include "trace/checkpoint.hpp"
 
 #include <fmt/format.h>
 
@@ -75,6 +76,10 @@ std::unique_ptr<RecordedRun> open_recorded(const std::string& directory) {
     run->log_bytes = error ? 0 : static_cast<std::int64_t>(bytes);
     try {
         run->header = trace::read_header(run->log);
+        run->log.clear();
+        run->log.seekg(0);
+        if (const std::string text = trace::read_state(run->log); !text.empty())
+            run->resumed = trace::run_state_from_text(text);
     } catch (const std::invalid_argument& problem) {
         throw LogDiffers(run->log_path + ": differs: " + problem.what());
     }
@@ -106,6 +111,10 @@ std::unique_ptr<learn::Task> recorded_task(const RecordedRun& run) {
     if (!loaded.scenario.schedule.trace.empty())
         throw InputError(run.directory + ": followed schedule.trace, and its log has the server alone; rubato run " +
                          run.directory + "/scenario.json computes it again, under any rule");
+    if (run.resumed)
+        throw InputError(run.directory +
+                         ": was resumed, and its log begins at a checkpoint: what its gradients began from is not in "
+                         "it; rubato replay without --weights and --set compares the actions");
     auto task = learn::make_task(loaded.scenario);
     if (task->samples() != run.header.samples || task->parameters() != run.header.parameters)
         throw InputError(

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "cli/load.hpp"
+#include "core/run_state.hpp"
 #include "learn/task.hpp"
 #include "trace/log_format.hpp"
 #include "trace/recorder.hpp"
@@ -26,6 +27,7 @@ struct RecordedRun {
     std::string directory, log_path;
     Loaded loaded;
     trace::LogHeader header;
+    std::optional<RunState> resumed;  ///< what the log begins with, where the run was resumed from a checkpoint
     std::ifstream log;
     std::int64_t log_bytes = 0;
 

@@ -32,7 +32,8 @@ void say_same(const RecordedRun& run, const trace::ReplayResult& result) {
 
 int replay_actions(RecordedRun& run) {
     const trace::ReplayResult result =
-        trace::replay(run.log, make_roles(run.loaded.scenario, run.header.samples, run.header.parameters));
+        trace::replay(run.log, make_roles(run.loaded.scenario, run.header.samples, run.header.parameters,
+                                          run.resumed ? &*run.resumed : nullptr));
     if (const std::string text = verdict(run, result); !text.empty()) return negative(text);
     say_complete(run, result);
     say_same(run, result);

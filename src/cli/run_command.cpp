@@ -5,10 +5,12 @@
 #include "cli/exit_status.hpp"
 #include "cli/log.hpp"
 #include "cli/progress_bar.hpp"
+#include "cli/resume.hpp"
 #include "cli/run_directory.hpp"
 #include "cli/run_steps.hpp"
 #include "cli/signals.hpp"
 #include "cli/sweep/ranks.hpp"
+#include "trace/checkpoint_writer.hpp"
 
 namespace rubato::cli {
 namespace {
@@ -37,6 +39,7 @@ int run_command(const RunOptions& options) {
     const std::string directory = directory_of(options, loaded);
     const DirectoryLock lock(directory);
     if (const auto earlier = report_earlier(options, loaded, directory)) return *earlier;
+    const auto resumed = options.resume ? checkpoint_to_resume(directory, loaded, options.backend) : std::nullopt;
 
     // All that may be wrong with the input comes before the first file is written.
     auto output = recorder_options(options, loaded, directory);
@@ -47,9 +50,13 @@ int run_command(const RunOptions& options) {
     const auto task = scenario.model.gradients ? learn::make_task(scenario) : nullptr;
     const auto emulated = options.backend == "sim" ? nullptr : emulated_costs(scenario);
 
+    if (resumed) output.resume = recorder_resume(*resumed);
     trace::Recorder recorder(scenario, output);
+    const auto checkpoints = checkpoint_writer(directory, loaded, options.backend, resumed ? &*resumed : nullptr);
     auto input = run_input(loaded, task.get(), recorder, interrupted);
     input.emulated = emulated.get();
+    input.checkpoints = checkpoints.get();
+    input.resume = resumed ? &*resumed : nullptr;
     const auto report = guarded_run(options, directory, [&] {
         ProgressBar bar(recorder, options.quiet);
         input.tick = [&bar] { bar.tick(); };

@@ -1,6 +1,7 @@
 #include "cli/run_directory.hpp"
 
 #include "cli/json_reader.hpp"
+#include "trace/checkpoint.hpp"
 
 #include <fcntl.h>
 #include <sys/file.h>
@@ -37,7 +38,7 @@ std::string default_directory(const Loaded& loaded, const std::string& backend) 
 }
 
 std::optional<EarlierRun> look_into(const std::string& directory, const Loaded& loaded, const std::string& backend,
-                                    bool force) {
+                                    bool force, bool resume) {
     std::error_code error;
     const fs::path folder(directory);
     if (!fs::exists(folder, error)) return std::nullopt;
@@ -50,13 +51,16 @@ std::optional<EarlierRun> look_into(const std::string& directory, const Loaded& 
     if (same && text_at(summary, "backend") == backend && (status == "finished" || status == "diverged")) {
         return EarlierRun{read_file((folder / "summary.json").string()), status};
     }
+    if (resume) return std::nullopt;
     const std::string what = !scenario.is(Node::Kind::object) ? "is not empty"
                              : !same                          ? "holds a run of another scenario"
                              : status.empty()                 ? "holds an unfinished run of this scenario"
                              : text_at(summary, "backend") != backend
                                  ? "holds a run of this scenario on backend " + text_at(summary, "backend")
                                  : "holds a run of this scenario that ended as " + status;
-    throw InputError(directory + ": " + what + "; --force replaces its files, --out names another folder");
+    const bool saved = same && !trace::checkpoint_versions(directory).empty();
+    throw InputError(directory + ": " + what + "; " + (saved ? "--resume goes on from its checkpoint, " : "") +
+                     "--force replaces its files, --out names another folder");
 }
 
 DirectoryLock::DirectoryLock(const std::string& directory) {

@@ -20,8 +20,9 @@ struct EarlierRun {
 
 /// Nothing where the directory is free for a run (missing or empty, or force). An earlier identical run that came to
 /// its own end otherwise. Throws InputError where something else is there.
+/// resume: an unfinished run is none of them.
 std::optional<EarlierRun> look_into(const std::string& directory, const Loaded& loaded, const std::string& backend,
-                                    bool force);
+                                    bool force, bool resume = false);
 
 /// A folder that this process alone writes a run into, for as long as it lives; the folder is made where it is missing,
 /// and taken away again where nothing came of it. Where folders cannot be locked (some network file systems) or made,

@@ -5,11 +5,13 @@
 #include "cli/exit_status.hpp"
 #include "cli/log.hpp"
 #include "cli/progress_bar.hpp"
+#include "cli/resume.hpp"
 #include "cli/run_directory.hpp"
 #include "cli/run_steps.hpp"
 #include "cli/signals.hpp"
 #include "cli/sweep/ranks.hpp"
 #include "exec/mpi/ranks.hpp"
+#include "trace/checkpoint_writer.hpp"
 #include "trace/environment.hpp"
 
 #include <unistd.h>
@@ -98,9 +100,34 @@ public:
         return number;
     }
 
+    /// Rank 0's text, everywhere.
+    std::string from_first(std::string text) {
+        auto size = static_cast<std::uint64_t>(text.size());
+        fabric_.broadcast(&size, sizeof size);
+        text.resize(size);
+        if (size > 0) fabric_.broadcast(text.data(), text.size());
+        return text;
+    }
+
 private:
     exec::Fabric& fabric_;
 };
+
+/// What the run goes on from: rank 0 reads it, and tells the others what their roles need.
+std::optional<trace::Checkpoint> share_checkpoint(Team& team, const RunOptions& options, const Loaded& loaded,
+                                                  const std::string& directory) {
+    std::optional<trace::Checkpoint> found;
+    team.agree(
+        [&] {
+            if (team.first()) found = checkpoint_to_resume(directory, loaded, options.backend);
+            return "";
+        },
+        false);
+    const std::string roles = team.from_first(found ? trace::to_text(found->head.roles) : "");
+    if (roles.empty() || found) return found;
+    found.emplace().head.roles = trace::run_state_from_text(roles);
+    return found;
+}
 
 /// What all ranks must have in common.
 std::string identity(const Loaded& loaded) {
@@ -142,10 +169,14 @@ void run_rank(const RunOptions& options, exec::Fabric& fabric, Outcome& outcome)
         return;
     }
 
+    std::optional<trace::Checkpoint> resumed;
+    if (options.resume) resumed = share_checkpoint(team, options, loaded, directory);
+
     std::unique_ptr<learn::Task> task;
     std::unique_ptr<trace::EmulatedCosts> emulated;
     auto output = recorder_options(options, loaded, directory);
     output.rank = fabric.rank();
+    if (resumed) output.resume = recorder_resume(*resumed);
     std::optional<trace::Recorder> recorder;
     auto hosts = team.agree(
         [&] {
@@ -178,6 +209,11 @@ void run_rank(const RunOptions& options, exec::Fabric& fabric, Outcome& outcome)
     auto input = run_input(loaded, task.get(), *recorder, interrupted);
     input.emulated = emulated.get();
     input.hosts = hosts;
+    std::unique_ptr<trace::CheckpointWriter> checkpoints;
+    if (team.first())
+        checkpoints = checkpoint_writer(directory, loaded, options.backend, resumed ? &*resumed : nullptr);
+    input.checkpoints = checkpoints.get();
+    input.resume = resumed ? &*resumed : nullptr;
     // What a rank other than the first has to say in mid-run, nobody else can.
     if (!team.first()) input.remark = [](const std::string& text) { error(text); };
     outcome.status = exit_ended_otherwise;

@@ -57,6 +57,8 @@ std::string repeat_command(const Loaded& loaded, const std::string& backend) {
 }  // namespace
 
 Loaded load_for_run(const RunOptions& options) {
+    if (options.force && options.resume)
+        throw InputError("--force starts a run again and --resume goes on with it: expected one of them");
     std::vector<std::string> sets = options.sets;
     if (options.timeline) sets.emplace_back("trace.timeline=true");
     if (options.events) sets.emplace_back("trace.events=true");
@@ -72,7 +74,7 @@ std::string directory_of(const RunOptions& options, const Loaded& loaded) {
 }
 
 std::optional<int> report_earlier(const RunOptions& options, const Loaded& loaded, const std::string& directory) {
-    const auto earlier = look_into(directory, loaded, options.backend, options.force);
+    const auto earlier = look_into(directory, loaded, options.backend, options.force, options.resume);
     if (!earlier) return std::nullopt;
     note(directory + " holds this run already (" + earlier->status + "); --force repeats it");
     print_summary(earlier->summary_json, directory, options);

@@ -144,6 +144,25 @@ struct Evaluate {
     }
 };
 
+/// Saves the state of the run at `version`, the present one, which the server tells by saved() until it ends in Saved.
+/// Holds the weights. `rows`: gradient rows of this step that belong to what is saved; the others are of the time
+/// after.
+struct Save {
+    static constexpr std::string_view kind = "save";
+    ActionId id = 0;
+    BufferId weights = no_buffer;
+    Version version = 0;
+    std::int64_t rows = 0;
+    bool operator==(const Save&) const = default;
+    template <class Self, class F>
+    static void each(Self& self, F&& field) {
+        field("id", self.id);
+        field("weights", self.weights);
+        field("version", self.version);
+        field("rows", self.rows);
+    }
+};
+
 /// Ends one reference of the role to `buffer`.
 struct Release {
     static constexpr std::string_view kind = "release";
@@ -186,7 +205,7 @@ struct Finish {
     }
 };
 
-using Action = std::variant<Send, Compute, Cancel, Fold, Update, Evaluate, Release, SetTimer, Finish>;
+using Action = std::variant<Send, Compute, Cancel, Fold, Update, Evaluate, Save, Release, SetTimer, Finish>;
 
 /// The output of one step. Drivers keep one and clear it, so that a step allocates nothing in the steady state.
 struct Actions {

@@ -1,6 +1,7 @@
 // Who computes on what: the dealer hands out batches and keeps the epoch's books.
 #pragma once
 
+#include "core/run_state.hpp"
 #include "core/scenario.hpp"
 
 #include <vector>
@@ -40,16 +41,14 @@ public:
     /// Rounds only: goes on to the next epoch if the present one is dealt out. Call before dealing a round.
     void open_round();
     /// Nothing will ever be dealt again.
-    bool exhausted() const { return config_.limit >= 0 && dealt_ >= config_.limit; }
-    std::int64_t dealt() const { return dealt_; }
+    bool exhausted() const { return config_.limit >= 0 && state_.dealt >= config_.limit; }
+    std::int64_t dealt() const { return state_.dealt; }
+    const DealerState& state() const { return state_; }
+    /// Goes on from there: the state of a dealer with the same settings, except for the limit.
+    void restore(const DealerState& state) { state_ = state; }
     bool operator==(const Dealer&) const = default;
 
 private:
-    struct Cursor {
-        std::int32_t epoch = 0;
-        std::int64_t first = 0;
-        bool operator==(const Cursor&) const = default;
-    };
     Batch next_of(WorkerId worker);
     Batch from_shared();
     Batch from_strided(WorkerId worker);
@@ -58,11 +57,7 @@ private:
     std::int64_t room() const;
 
     DealerConfig config_;
-    std::int64_t dealt_ = 0;
-    std::int32_t round_epoch_ = 0;
-    std::int64_t dealt_in_epoch_ = 0;  ///< rounds only
-    Cursor shared_;
-    std::vector<Cursor> own_;
+    DealerState state_;
 };
 
 }  // namespace rubato

@@ -7,7 +7,8 @@
 
 namespace rubato {
 
-/// First event of every role. The role owns one reference to `weights`, the model at version 0.
+/// First event of every role. The role owns one reference to `weights`: the model at version 0, or, for a server that
+/// was made from a saved state, at the version of that state.
 struct Start {
     static constexpr std::string_view kind = "start";
     BufferId weights = no_buffer;
@@ -139,6 +140,17 @@ struct Evaluated {
     }
 };
 
+/// Completion of Save, whether or not the state could be written.
+struct Saved {
+    static constexpr std::string_view kind = "saved";
+    ActionId id = 0;
+    bool operator==(const Saved&) const = default;
+    template <class Self, class F>
+    static void each(Self& self, F&& field) {
+        field("id", self.id);
+    }
+};
+
 /// Completion of SetTimer. A late one is harmless.
 struct TimerFired {
     static constexpr std::string_view kind = "timer-fired";
@@ -183,7 +195,7 @@ struct Abandoned {
     }
 };
 
-using Event = std::variant<Start, Delivered, Taken, GradientReady, Cancelled, Folded, Applied, Evaluated, TimerFired,
-                           Interrupted, PeerLost, Abandoned>;
+using Event = std::variant<Start, Delivered, Taken, GradientReady, Cancelled, Folded, Applied, Evaluated, Saved,
+                           TimerFired, Interrupted, PeerLost, Abandoned>;
 
 }  // namespace rubato

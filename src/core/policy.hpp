@@ -17,6 +17,7 @@ namespace rubato {
 ///   on_ready(worker)      a worker asks to start its next batch
 ///   on_arrival(arrival)   a gradient has arrived
 ///   on_applied()          the update that was fired is done
+///   each(self, field)     its fields, for checkpoints
 using Policy = std::variant<Hardsync, NSoftsync, Async>;
 
 PolicyTraits traits(const Policy& policy);

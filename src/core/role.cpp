@@ -31,6 +31,16 @@ std::string describe(const Role& role) {
     return std::visit([](const auto& member) { return content(member).describe(); }, role);
 }
 
+const ServerState* saved_state(const Role& role) {
+    const auto* server = std::get_if<Boxed<Server>>(&role);
+    return server ? (**server).saved() : nullptr;
+}
+
+WorkerRow books(const Role& role, Time now) {
+    const auto* worker = std::get_if<Worker>(&role);
+    return worker ? worker->books(now) : WorkerRow{};
+}
+
 std::string role_name(RoleId role) {
     return role == 0 ? "server" : "worker " + std::to_string(role - 1);
 }
@@ -68,12 +78,14 @@ ServerConfig server_config(const Scenario& scenario, std::int64_t samples, std::
     if (config.learns) config.evaluate_every_epochs = scenario.evaluate.every_epochs;
     config.evaluate_at_end = scenario.evaluate.at_end;
     config.pause_to_evaluate = scenario.evaluate.mode == EvaluateSpec::Mode::pause;
+    config.checkpoint = scenario.checkpoint;
     return config;
 }
 
 }  // namespace
 
-std::vector<Role> make_roles(const Scenario& scenario, std::int64_t samples, std::int64_t parameters) {
+std::vector<Role> make_roles(const Scenario& scenario, std::int64_t samples, std::int64_t parameters,
+                             const RunState* state) {
     const Policy policy = make_policy(scenario.protocol, scenario.lambda());
     const auto config = server_config(scenario, samples, parameters);
     DealerConfig dealer;
@@ -86,9 +98,13 @@ std::vector<Role> make_roles(const Scenario& scenario, std::int64_t samples, std
 
     std::vector<Role> roles;
     roles.reserve(static_cast<std::size_t>(scenario.lambda()) + 1);
-    roles.emplace_back(Boxed(Server(config, dealer, policy)));
-    for (WorkerId worker = 0; worker < scenario.lambda(); ++worker)
-        roles.emplace_back(Worker({worker, 0, parameters, !traits(policy).barrier}));
+    roles.emplace_back(Boxed(state ? Server(config, dealer, state->server) : Server(config, dealer, policy)));
+    for (WorkerId worker = 0; worker < scenario.lambda(); ++worker) {
+        const auto at = static_cast<std::size_t>(worker);
+        roles.emplace_back(
+            Worker({worker, 0, parameters, !traits(policy).barrier, state ? state->server.begun.at(at) : 0},
+                   state ? state->books.at(at) : WorkerRow{}));
+    }
     return roles;
 }
 

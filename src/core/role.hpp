@@ -32,8 +32,16 @@ std::string role_name(RoleId role);
 /// Why a run did not just finish: the first figure that was not finite, or the signal; empty where it did.
 std::string ending_text(const Finish& finish);
 
+/// What the Save that a server has just asked for saves; null for a role that has asked for none.
+const ServerState* saved_state(const Role& role);
+
+/// The books of a worker up to `now`; empty for a server.
+WorkerRow books(const Role& role, Time now);
+
 /// The roles of a scenario: role 0 is the server, role 1 + w worker w. samples: training samples of one epoch;
 /// parameters: elements of weights and gradients (0 in timing-only runs without a model).
-std::vector<Role> make_roles(const Scenario& scenario, std::int64_t samples, std::int64_t parameters);
+/// state: of an earlier part of the run, from which it goes on; null: from the beginning.
+std::vector<Role> make_roles(const Scenario& scenario, std::int64_t samples, std::int64_t parameters,
+                             const RunState* state = nullptr);
 
 }  // namespace rubato

@@ -201,6 +201,15 @@ struct ScheduleSpec {
     std::string trace;  ///< file of delays, resolved; empty: none
 };
 
+/// When the state of the run is saved: after so many epochs, updates or seconds of the run's clock. At most one is set.
+struct CheckpointSpec {
+    std::optional<double> every_epochs;
+    std::optional<std::int64_t> every_updates;
+    std::optional<double> every_s;
+    bool any() const { return every_epochs || every_updates || every_s; }
+    bool operator==(const CheckpointSpec&) const = default;
+};
+
 struct TraceSpec {
     bool gradients = true;
     int every = 1;  ///< gradients.csv keeps one row in `every`
@@ -229,6 +238,7 @@ struct Scenario {
     ClusterSpec cluster;
     ScheduleSpec schedule;
     TraceSpec trace;
+    CheckpointSpec checkpoint;
     int threads_per_worker = 1;
     int workers_per_rank = 1;  ///< backend mpi
     EmulateSpec emulate;

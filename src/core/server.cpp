@@ -11,6 +11,27 @@ Server::Server(const ServerConfig& config, const DealerConfig& dealer, const Pol
       traits_(traits(policy)),
       peers_(static_cast<std::size_t>(config.lambda)) {}
 
+Server::Server(const ServerConfig& config, const DealerConfig& dealer, const ServerState& state)
+    : Server(config, dealer, state.policy) {
+    dealer_.restore(state.dealer);
+    version_ = saved_version_ = state.version;
+    last_id_ = state.last_id;
+    accepted_ = state.accepted;
+    accepted_samples_ = applied_samples_ = state.samples;
+    last_mean_staleness_ = state.mean_staleness;
+    loss_sum_ = state.loss_sum;
+    loss_count_ = state.loss_count;
+    next_evaluation_ = state.next_evaluation;
+    evaluated_ = state.evaluated;
+    evaluations_ = state.evaluations;
+    pause_ = static_cast<Pause>(state.pause);
+    if (state.diverged) diverge(state.diverged_worker, state.diverged_seq, state.diverged_version);
+    for (std::size_t worker = 0; worker < peers_.size(); ++worker) peers_[worker].dealt = state.begun.at(worker);
+    again_ = state.again;
+    resumes_ = true;
+    resumed_ = true;
+}
+
 void Server::step(Time now, const Event& event, Actions& actions) {
     std::visit([&](const auto& alternative) { on(now, alternative, actions); }, event);
 }
@@ -21,6 +42,8 @@ void Server::on(Time now, const Start& event, Actions& actions) {
         timer_ = next_id();
         actions.add<SetTimer>(timer_, *config_.stop_ns);
     }
+    next_save_ = next_save(now);
+    if (resumes_) return resume(now, actions);
     if (config_.evaluate_every_epochs) {
         next_evaluation_ = *config_.evaluate_every_epochs;
         evaluation_due(now, actions);
@@ -30,9 +53,32 @@ void Server::on(Time now, const Start& event, Actions& actions) {
 }
 
 void Server::begin_workers(Time now, Actions& actions) {
+    begun_ = true;
     if (traits_.barrier) return release_round(now, actions);
-    for (RoleId role = 1; role <= config_.lambda; ++role)
-        if (const Batch batch = dealer_.deal(role - 1); batch.count > 0) reply(role, batch, false, 0, 0, actions);
+    for (RoleId role = 1; role <= config_.lambda; ++role) {
+        if (resumed_ && on_ready(policy_, role - 1) == Ready::hold) continue;
+        if (const Batch batch = deal(role - 1); batch.count > 0) reply(role, batch, resumed_, 0, 0, actions);
+    }
+}
+
+void Server::resume(Time now, Actions& actions) {
+    resumes_ = false;
+    fired_ns_ = now;
+    for (auto& it : peers_) it.since_ns = now;
+    check_stop(now, actions);
+    if (stopping_) return try_finish(now, actions);
+    if (pause_ == Pause::draining) try_evaluate(now, actions);
+    if (pause_ == Pause::none) begin_workers(now, actions);  // otherwise end_pause begins
+}
+
+Batch Server::deal(WorkerId worker) {
+    for (auto it = again_.begin(); it != again_.end(); ++it) {
+        if (it->worker != worker) continue;
+        const Batch batch = it->batch;
+        again_.erase(it);
+        return batch;
+    }
+    return dealer_.deal(worker);
 }
 
 void Server::on(Time now, const Delivered& event, Actions& actions) {
@@ -86,7 +132,7 @@ void Server::handle(Time now, RoleId from, Time arrived_ns, const Slice&, const 
 
 void Server::answer(Time now, RoleId to, Time arrived_ns, Version have, bool held, Actions& actions) {
     if (on_ready(policy_, to - 1) == Ready::hold) return;
-    const Batch batch = dealer_.deal(to - 1);
+    const Batch batch = deal(to - 1);
     if (batch.count == 0) return;  // nothing left to compute on: the worker hears again when the run ends
     const Time waited = now - arrived_ns;
     reply(to, batch, have != version_, held ? waited : 0, held ? 0 : waited, actions);
@@ -111,13 +157,15 @@ void Server::reply(RoleId to, const Batch& batch, bool with_weights, Time held_n
 
 // Barrier policies: deals a round and tells every worker. A worker that gets no batch still gets the weights.
 void Server::release_round(Time now, Actions& actions) {
-    dealer_.open_round();
+    const bool repeat = !again_.empty();  // a round that was dealt, and of which nothing was applied
+    if (!repeat) dealer_.open_round();
     const bool first = version_ == 0;
     const Time paused = round_held_ns_ >= 0 ? now - round_held_ns_ : 0;
     round_held_ns_ = -1;
     int dealt = 0;
     for (RoleId role = 1; role <= config_.lambda; ++role) {
-        const Batch batch = dealer_.deal(role - 1);
+        const bool mine = repeat && !again_.empty() && again_.front().worker == role - 1;
+        const Batch batch = !repeat || mine ? deal(role - 1) : Batch{};
         const bool empty = batch.count == 0;
         if (!empty) ++dealt;
         if (first && empty) continue;
@@ -140,6 +188,11 @@ void Server::on(Time now, const TimerFired& event, Actions& actions) {
 
 void Server::on(Time now, const Interrupted&, Actions& actions) {
     if (finished_) return;
+    if (!stopping_ && config_.checkpoint.any()) {
+        interrupted_ = !applying_.empty();
+        if (interrupted_) return;  // the update that is under way is saved, too
+        if (version_ > saved_version_) save(now, actions);
+    }
     if (!stopping_) begin_stop(now, Status::interrupted, actions);
     status_ = Status::interrupted;
 }
@@ -154,6 +207,7 @@ void Server::on(Time, const Cancelled&, Actions&) {
 std::string Server::waiting() const {
     if (finished_) return "";
     if (busy_) return "waits for an update of its own to be done";
+    if (stopping_ && save_id_ != 0) return "waits for its checkpoint to be written";
     std::string who;
     int count = 0;
     for (std::size_t worker = 0; worker < peers_.size(); ++worker) {

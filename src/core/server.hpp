@@ -5,6 +5,7 @@
 #include "core/action.hpp"
 #include "core/dealer.hpp"
 #include "core/policy.hpp"
+#include "core/run_state.hpp"
 #include "core/vector_clock.hpp"
 
 #include <string>
@@ -29,17 +30,23 @@ struct ServerConfig {
     std::optional<double> evaluate_every_epochs;
     bool evaluate_at_end = true;
     bool pause_to_evaluate = false;  ///< evaluations wait until nothing is in flight, and hold the workers
+    CheckpointSpec checkpoint;
     bool operator==(const ServerConfig&) const = default;
 };
 
 class Server {
 public:
     Server(const ServerConfig& config, const DealerConfig& dealer, const Policy& policy);
+    /// One that goes on from a saved state of a server with the same settings, but for where it stops and saves. All
+    /// workers are new. Evaluations that are pending there end in Evaluated without being asked for again.
+    Server(const ServerConfig& config, const DealerConfig& dealer, const ServerState& state);
 
     void step(Time now, const Event& event, Actions& actions);
     std::string waiting() const;
     std::string describe() const;
     bool finished() const { return finished_; }
+    /// What a Save that is under way saves; null: none is.
+    const ServerState* saved() const { return saved_ ? &*saved_ : nullptr; }
     bool operator==(const Server&) const = default;
 
 private:
@@ -81,6 +88,7 @@ private:
     void on(Time now, const Folded& event, Actions& actions);
     void on(Time now, const Applied& event, Actions& actions);
     void on(Time now, const Evaluated& event, Actions& actions);
+    void on(Time now, const Saved& event, Actions& actions);
     void on(Time now, const TimerFired& event, Actions& actions);
     void on(Time now, const Interrupted& event, Actions& actions);
     void on(Time now, const PeerLost& event, Actions& actions);
@@ -103,6 +111,9 @@ private:
     void begin_workers(Time now, Actions& actions);
     void reply(RoleId to, const Batch& batch, bool with_weights, Time held_ns, Time queued_ns, Actions& actions);
     void release_round(Time now, Actions& actions);
+    void resume(Time now, Actions& actions);
+    /// The next batch of a worker: one that is to be dealt again before any other.
+    Batch deal(WorkerId worker);
     Peer& peer(RoleId role) { return peers_.at(static_cast<std::size_t>(role - 1)); }
     void expect(ActionId id) const;
     ActionId next_id() { return ++last_id_; }
@@ -123,6 +134,15 @@ private:
     void try_evaluate(Time now, Actions& actions);
     /// Lets those go on that the pause held back.
     void end_pause(Time now, Actions& actions);
+
+    // server_save.cpp
+    void save_if_due(Time now, Actions& actions);
+    void save(Time now, Actions& actions);
+    ServerState state(Time now) const;
+    /// How far the run is, in the unit of `every`.
+    double progress(Time now) const;
+    /// The next multiple of `every` after that.
+    double next_save(Time now) const;
 
     // server_stop.cpp: the end
     void check_stop(Time now, Actions& actions);
@@ -160,9 +180,9 @@ private:
     std::int64_t applied_samples_ = 0;
     double last_mean_staleness_ = 0;
 
-    std::vector<std::pair<ActionId, EvalRow>> evaluations_;  ///< under way
-    double next_evaluation_ = 0;                             ///< in epochs
-    Version evaluated_ = -1;                                 ///< the last version that an evaluation was asked for
+    std::vector<PendingEvaluation> evaluations_;  ///< under way
+    double next_evaluation_ = 0;                  ///< in epochs
+    Version evaluated_ = -1;                      ///< the last version that an evaluation was asked for
     double loss_sum_ = 0;
     std::int64_t loss_count_ = 0;
 
@@ -171,6 +191,24 @@ private:
     Pause pause_ = Pause::none;
     std::vector<Work> held_;   ///< inquiries that came meanwhile
     Time round_held_ns_ = -1;  ///< and, under a barrier, the next round: since when; -1: none is held
+
+    /// What was before the first gradient of the present round, for a cut in the middle of it.
+    struct Boundary {
+        Policy policy;
+        double loss_sum = 0;
+        std::int64_t loss_count = 0;
+        bool operator==(const Boundary&) const = default;
+    };
+    Boundary boundary_;
+    double next_save_ = 0;  ///< in the unit of config_.checkpoint
+    ActionId save_id_ = 0;  ///< 0: none is under way
+    std::optional<ServerState> saved_;
+    Version saved_version_ = 0;      ///< the last one
+    bool resumes_ = false;           ///< made from a saved state, and not yet started
+    bool resumed_ = false;           ///< workers hold nothing before their first word
+    bool begun_ = false;             ///< the workers have had their first word
+    std::vector<DealtBatch> again_;  ///< see ServerState
+    bool interrupted_ = false;       ///< a signal came during an update
 
     bool stopping_ = false, finished_ = false, diverged_ = false;
     Status status_ = Status::finished;

@@ -32,6 +32,7 @@ double Server::scheduled_rate() const {
 }
 
 void Server::accept(Time now, RoleId from, const Push& push, BufferId gradient, Actions& actions) {
+    if (round_.empty() && config_.checkpoint.any()) boundary_ = {policy_, loss_sum_, loss_count_};
     auto& contribution = round_.emplace_back(from - 1, push, gradient);
     contribution.row.seq = accepted_;
     contribution.row.apply_version = version_;
@@ -133,6 +134,11 @@ void Server::on(Time now, const Applied& event, Actions& actions) {
         while (next_evaluation_ <= epoch()) next_evaluation_ += *config_.evaluate_every_epochs;
     }
     check_stop(now, actions);
+    save_if_due(now, actions);
+    if (interrupted_) {
+        if (!stopping_) begin_stop(now, Status::interrupted, actions);
+        status_ = Status::interrupted;
+    }
     if (!stopping_ && traits_.barrier) {
         if (pause_ == Pause::none)
             release_round(now, actions);

@@ -23,7 +23,7 @@ void Server::try_evaluate(Time now, Actions& actions) {
 
 void Server::end_pause(Time now, Actions& actions) {
     pause_ = Pause::none;
-    if (version_ == 0 && accepted_ == 0) return begin_workers(now, actions);
+    if (!begun_) return begin_workers(now, actions);
     if (round_held_ns_ >= 0) release_round(now, actions);
     for (const Work& work : std::exchange(held_, {}))
         answer(now, work.from, work.arrived_ns, std::get<Inquiry>(work.message).have, true, actions);
@@ -36,18 +36,18 @@ void Server::evaluate(Time now, Actions& actions) {
     row.epoch = epoch();
     row.samples = accepted_samples_;
     if (loss_count_ > 0) row.train_loss = loss_sum_ / static_cast<double>(loss_count_);
-    loss_sum_ = 0;
-    loss_count_ = 0;
+    loss_sum_ = boundary_.loss_sum = 0;
+    loss_count_ = boundary_.loss_count = 0;
     evaluated_ = version_;
     const auto id = next_id();
-    evaluations_.emplace_back(id, row);
+    evaluations_.push_back({id, row});
     actions.add<Evaluate>(id, weights_, version_);
 }
 
 void Server::on(Time now, const Evaluated& event, Actions& actions) {
     for (auto it = evaluations_.begin(); it != evaluations_.end(); ++it) {
-        if (it->first != event.id) continue;
-        EvalRow row = it->second;
+        if (it->id != event.id) continue;
+        EvalRow row = it->row;
         evaluations_.erase(it);
         row.metrics = event.metrics;
         actions.evals.push_back(row);

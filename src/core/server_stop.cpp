@@ -61,7 +61,7 @@ void Server::try_finish(Time now, Actions& actions) {
         accumulator_ = no_buffer;
     }
     if (config_.learns && config_.evaluate_at_end && evaluated_ != version_) evaluate(now, actions);
-    if (byes_ < config_.lambda || sends_under_way_ > 0 || !evaluations_.empty()) return;
+    if (byes_ < config_.lambda || sends_under_way_ > 0 || !evaluations_.empty() || save_id_ != 0) return;
     for (const auto& it : peers_)
         if (it.pushes < it.pushes_expected) return;
     finished_ = true;

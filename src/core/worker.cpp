@@ -1,6 +1,7 @@
 #include "core/worker.hpp"
 
 #include <algorithm>
+#include <functional>
 #include <stdexcept>
 
 namespace rubato {
@@ -125,13 +126,28 @@ void Worker::wait(Time, Actions& actions) {
 
 // What is still under way at the end no longer serves the run.
 void Worker::close_books(Time now) {
-    const Time open = now - since_ns_;
+    if (phase_ != Phase::finished) open_account(books_) += now - since_ns_;
+}
+
+Time& Worker::open_account(WorkerRow& books) const {
     switch (phase_) {
-        case Phase::waiting: books_.idle_ns += open; break;
-        case Phase::computing: books_.compute_ns += open; break;
-        case Phase::pushing: books_.push_moving_ns += open; break;
+        case Phase::computing: return books.compute_ns;
+        case Phase::pushing: return books.push_moving_ns;
+        case Phase::waiting:
         case Phase::finished: break;
     }
+    return books.idle_ns;
+}
+
+// Accounts add up to the time that they cover. In real time this worker may be ahead of `now` by a little.
+WorkerRow Worker::books(Time now) const {
+    WorkerRow row = books_;
+    const Time open = now - row.sum_ns();
+    Time& account =
+        open >= 0 ? open_account(row)
+                  : std::max({std::ref(row.compute_ns), std::ref(row.push_moving_ns), std::ref(row.idle_ns)}).get();
+    account = std::max<Time>(0, account + open);
+    return row;
 }
 
 void Worker::on_stop(Time now, const Stop& stop, Actions& actions) {
@@ -170,6 +186,9 @@ void Worker::on(Time, const Applied&, Actions&) {
 }
 void Worker::on(Time, const Evaluated&, Actions&) {
     throw std::logic_error("a worker never evaluates");
+}
+void Worker::on(Time, const Saved&, Actions&) {
+    throw std::logic_error("a worker never saves");
 }
 void Worker::on(Time, const Interrupted&, Actions&) {
     throw std::logic_error("only the server is told of signals");

@@ -15,18 +15,26 @@ struct WorkerConfig {
     RoleId server = 0;
     std::int64_t parameters = 0;  ///< elements of a gradient
     bool inquire = true;          ///< asks for weights after each push; otherwise waits for a broadcast
+    std::int64_t begun = 0;       ///< gradients of an earlier part of the run: the next one has this number
     bool operator==(const WorkerConfig&) const = default;
 };
 
 class Worker {
 public:
     Worker() = default;
-    explicit Worker(const WorkerConfig& config) : config_(config) { books_.worker = config.worker; }
+    /// books: of an earlier part of the run.
+    explicit Worker(const WorkerConfig& config, const WorkerRow& books = {})
+        : config_(config), begun_(config.begun), books_(books) {
+        books_.worker = config.worker;
+        books_.gradients = config.begun;  // without those that are computed again
+    }
 
     void step(Time now, const Event& event, Actions& actions);
     std::string waiting() const;
     std::string describe() const;
     bool finished() const { return phase_ == Phase::finished; }
+    /// Where the time up to `now` went, what is under way included.
+    WorkerRow books(Time now) const;
     bool operator==(const Worker&) const = default;
 
 private:
@@ -40,6 +48,7 @@ private:
     void on(Time now, const Folded& event, Actions& actions);
     void on(Time now, const Applied& event, Actions& actions);
     void on(Time now, const Evaluated& event, Actions& actions);
+    void on(Time now, const Saved& event, Actions& actions);
     void on(Time now, const TimerFired& event, Actions& actions);
     void on(Time now, const Interrupted& event, Actions& actions);
     void on(Time now, const PeerLost& event, Actions& actions);
@@ -49,6 +58,7 @@ private:
                   Actions& actions);
     void on_stop(Time now, const Stop& stop, Actions& actions);
     void close_books(Time now);
+    Time& open_account(WorkerRow& books) const;
     void book_wait(Time now, const Delivered& event, Time held_ns, Time queued_ns);
     void wait(Time now, Actions& actions);
     /// Says Bye once nothing of its own is under way any more, then finishes when the Bye is taken.

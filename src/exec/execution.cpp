@@ -1,5 +1,7 @@
 #include "exec/execution.hpp"
 
+#include "trace/checkpoint_writer.hpp"
+
 #include <algorithm>
 
 namespace rubato::exec {
@@ -13,6 +15,8 @@ Execution::Execution(const RunInput& input, std::string backend)
       timeline_(input.recorder != nullptr && input.recorder->wants_timeline()) {
     report_.backend = std::move(backend);
     report_.virtual_clock = false;
+    begin_ -= std::chrono::nanoseconds(start_ns());
+    restore_totals();
     // Beside workers that compute, an evaluation keeps to one core.
     const bool beside = scenario_.evaluate.mode == EvaluateSpec::Mode::rank;
     evaluators_ = std::make_unique<learn::Pool>(*input.task, beside ? 1 : 0);
@@ -33,6 +37,7 @@ Seat& Execution::seat_role(Role role, RoleId id, BufferId weights) {
 }
 
 void Execution::close_lanes() {
+    if (input_.checkpoints != nullptr) input_.checkpoints->drain();
     evaluate_lane_.reset();
     for (auto& seat : seats_) {
         seat->compute_lane.reset();
@@ -98,11 +103,13 @@ void Execution::step_role(Seat& seat, const Event& event) {
 void Execution::deal_with(Seat& seat, const Event& event) {
     if (const auto* start = std::get_if<Start>(&event)) seat.weights = start->weights;
     if (const auto* applied = std::get_if<Applied>(&event)) seat.weights = applied->weights;
+    if (const auto* evaluated = std::get_if<Evaluated>(&event)) end_evaluation(*evaluated);
     step_role(seat, event);
     const auto& list = seat.actions.list;
     if (seat.id == 0 && !list.empty() && std::holds_alternative<Finish>(list.back()))
         report_.weights_hash = learn::weights_hash(office_.data(seat.weights));
     for (const auto& action : list) std::visit([&](const auto& alternative) { act(seat, alternative); }, action);
+    if (seat.id == 0 && input_.resume && std::holds_alternative<Start>(event)) resume_evaluations(seat);
 }
 
 void Execution::abandon(Seat& seat, const std::deque<Event>& pending, Status status) {

@@ -8,6 +8,7 @@
 #include "learn/apply.hpp"
 #include "learn/pool.hpp"
 #include "learn/task.hpp"
+#include "trace/checkpoint.hpp"
 #include "trace/recorder.hpp"
 #include "trace/run_input.hpp"
 
@@ -51,11 +52,27 @@ protected:
     virtual void later(Seat& seat, std::function<void()> what) = 0;
     /// Whether all roles but the server have finished: then evaluations that were put off can begin.
     virtual bool others_finished() const = 0;
+    /// For a checkpoint: what the workers have in their books up to `now`, and what was sent beyond report_.
+    struct Gathered {
+        std::vector<WorkerRow> books;  ///< by worker
+        std::int64_t messages = 0, control_messages = 0, bytes = 0, bytes_in = 0;
+    };
+    /// Calls `then` with them, now or later.
+    virtual void gather_books(Time now, std::function<void(Gathered)> then) = 0;
     /// Something cannot go on: wakes whoever waits.
     virtual void wake_all() = 0;
 
     /// Gives a role a seat, its lanes and its Start on `weights`.
     Seat& seat_role(Role role, RoleId id, BufferId weights);
+    /// Those that roles start on; the caller owns a reference.
+    BufferId first_weights();
+    /// Roles as they begin, or as they were saved.
+    std::vector<Role> roles() const {
+        return make_roles(scenario_, input_.samples, input_.parameters,
+                          input_.resume ? &input_.resume->head.roles : nullptr);
+    }
+    /// By the clock of the run, when this part of it begins.
+    Time start_ns() const;
     /// Ends the lanes; their jobs use seats, office and the derived driver, so its destructor calls this first.
     void close_lanes();
 
@@ -85,21 +102,24 @@ protected:
     std::vector<std::unique_ptr<Seat>> seats_;  ///< of this process
     std::atomic<bool> abort_{false};
     std::atomic<std::uint64_t> steps_{0};
-    std::atomic<int> working_{0};  ///< jobs on lanes, waiting or running
+    std::atomic<int> working_{0};  ///< jobs on lanes, waiting or running, and saves
     std::mutex report_mutex_;
     trace::DriverReport report_;
     trace::ServerRow server_;
     std::exception_ptr error_;
     bool keeps_rows_ = false;  ///< rows that roles state are kept in stated_, for somebody else's recorder
     Actions stated_;
+    double patience_s_ = 0;  ///< what a launcher leaves between a signal and the end; 0: no limit
 
 private:
+    struct Saving;
     void act(Seat& seat, const Send& action);
     void act(Seat& seat, const Compute& action);
     void act(Seat& seat, const Cancel& action);
     void act(Seat& seat, const Fold& action);
     void act(Seat& seat, const Update& action);
     void act(Seat& seat, const Evaluate& action);
+    void act(Seat& seat, const Save& action);
     void act(Seat& seat, const Release& action);
     void act(Seat& seat, const SetTimer& action);
     void act(Seat& seat, const Finish& action);
@@ -110,6 +130,13 @@ private:
     void pad_gradient(Time begin, RoleId role, const Compute& action) const;
     void evaluate_now(RoleId role, const Evaluate& action);
 
+    // execution_save.cpp
+    void restore_totals();
+    void resume_evaluations(Seat& seat);
+    void end_evaluation(const Evaluated& event);
+    bool time_to_save(const trace::CheckpointWriter& writer) const;
+
+    std::vector<Evaluate> evaluations_;  ///< of the server, under way, with their weights; its reactor's
     std::mutex deferred_mutex_;
     std::vector<std::pair<RoleId, Evaluate>> deferred_;
     bool timeline_ = false;

@@ -117,6 +117,7 @@ void Execution::act(Seat& seat, const Update& action) {
 // An evaluation takes cores from the workers, so by default it waits until they are done.
 void Execution::act(Seat& seat, const Evaluate& action) {
     office_.retain(action.weights);
+    evaluations_.push_back(action);
     if (scenario_.evaluate.mode != EvaluateSpec::Mode::deferred)
         return give(*evaluate_lane_, [this, role = seat.id, action] { evaluate_now(role, action); });
     {
@@ -137,7 +138,6 @@ void Execution::evaluate_now(RoleId role, const Evaluate& action) {
     const Time begin = clock();
     const auto metrics = input_.task->evaluate(office_.data(action.weights), *evaluators_);
     const Time end = clock();
-    office_.release(action.weights, end);
     {
         std::lock_guard lock(report_mutex_);
         server_.evaluate_ns += end - begin;

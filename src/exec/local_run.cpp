@@ -5,9 +5,8 @@
 namespace rubato::exec {
 
 LocalRun::LocalRun(const RunInput& input) : Execution(input, "local") {
-    const BufferId initial = office_.allocate();
-    input_.task->initialize(office_.data(initial));
-    for (auto& role : make_roles(scenario_, input.samples, input.parameters)) {
+    const BufferId initial = first_weights();
+    for (auto& role : roles()) {
         mailboxes_.push_back(std::make_unique<Mailbox>());
         seat_role(std::move(role), static_cast<RoleId>(seats_.size()), initial);
     }
@@ -23,7 +22,7 @@ LocalRun::~LocalRun() {
 }
 
 trace::DriverReport LocalRun::go() {
-    begin_ = std::chrono::steady_clock::now();
+    begin_ = std::chrono::steady_clock::now() - std::chrono::nanoseconds(start_ns());
     for (auto& seat : seats_) mailbox(seat->id).reactor = std::thread([this, it = seat.get()] { reactor(*it); });
     watch();
     for (auto& mailbox : mailboxes_) mailbox->reactor.join();
@@ -32,9 +31,9 @@ trace::DriverReport LocalRun::go() {
     if (report_.status == Status::finished && office_.outstanding() != 0)
         throw std::logic_error(std::to_string(office_.outstanding()) + " buffers were never released");
     report_.end_ns = clock();
-    report_.wall_s = static_cast<double>(report_.end_ns) * 1e-9;
-    report_.messages = office_.messages();
-    report_.control_messages = office_.control_messages();
+    report_.wall_s = static_cast<double>(report_.end_ns - start_ns()) * 1e-9;
+    report_.messages += office_.messages();
+    report_.control_messages += office_.control_messages();
     report_.servers.push_back(server_);
     return report_;
 }
@@ -71,6 +70,20 @@ void LocalRun::watch() {
         }
     }
     if (abort_) wake_all();
+}
+
+void LocalRun::gather_books(Time now, std::function<void(Gathered)> then) {
+    Gathered out;
+    for (auto& seat : seats_) {
+        if (seat->id == 0) continue;
+        std::lock_guard lock(seat->role_mutex);
+        out.books.push_back(books(seat->role, now));
+    }
+    office_.locked([&](auto&) {
+        out.messages = office_.messages();
+        out.control_messages = office_.control_messages();
+    });
+    then(std::move(out));
 }
 
 void LocalRun::wake_all() {

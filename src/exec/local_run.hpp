@@ -26,6 +26,7 @@ private:
     void transmit(Seat& seat, const Send& action) override { office_.send(seat.id, action, clock()); }
     void later(Seat&, std::function<void()> what) override { what(); }
     bool others_finished() const override { return finished_ >= static_cast<int>(seats_.size()) - 1; }
+    void gather_books(Time now, std::function<void(Gathered)> then) override;
     void wake_all() override;
 
     void reactor(Seat& seat);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cassert>
 #include <cstring>
+#include <stdexcept>
 
 namespace rubato::learn {
 namespace {
@@ -78,6 +79,11 @@ Optimizer::Optimizer(const OptimizerSpec& spec, std::int64_t parameters)
       mu_(static_cast<float>(spec.momentum)),
       decay_(static_cast<float>(spec.weight_decay)) {
     if (momentum_) velocity_.assign(static_cast<std::size_t>(parameters), 0.0f);
+}
+
+void Optimizer::restore(std::span<const float> state) {
+    if (state.size() != velocity_.size()) throw std::invalid_argument("an optimizer's state of another size");
+    std::copy(state.begin(), state.end(), velocity_.begin());
 }
 
 void Optimizer::apply(std::span<const float> from, std::span<float> to, std::span<const StepInput> steps,

@@ -41,6 +41,8 @@ public:
     void apply(std::span<const float> from, std::span<float> to, std::span<const StepInput> steps,
                std::span<const float> next = {});
     std::span<const float> state() const { return velocity_; }
+    /// Goes on with that of another one with the same settings; state: [parameters], or empty without momentum.
+    void restore(std::span<const float> state);
 
 private:
     bool momentum_ = false;

@@ -1,5 +1,7 @@
 #include "sim/run.hpp"
 
+#include "trace/checkpoint.hpp"
+
 #include <algorithm>
 #include <chrono>
 #include <cmath>
@@ -15,7 +17,8 @@ Run::Run(const RunInput& input, Network& network, const Placement& placement)
       push_s_(scenario_.cluster.server.push(scenario_.cost)),
       pull_s_(scenario_.cluster.server.pull(scenario_.cost)),
       update_s_(scenario_.cluster.server.update(scenario_.cost)),
-      roles_(make_roles(*input.scenario, input.samples, input.parameters)),
+      roles_(make_roles(*input.scenario, input.samples, input.parameters,
+                        input.resume ? &input.resume->head.roles : nullptr)),
       seats_(roles_.size()),
       apply_free_ns_(roles_.size()),
       noise_(scenario_, placement.device_of_role),
@@ -36,12 +39,20 @@ Run::Run(const RunInput& input, Network& network, const Placement& placement)
     }
     report_.backend = "sim";
     report_.virtual_clock = true;
+    if (input.resume == nullptr) return;
+    const auto& head = input.resume->head;
+    start_ns_ = head.roles.server.now_ns;
+    report_.messages = head.totals.messages;
+    report_.control_messages = head.totals.control_messages;
+    report_.bytes = head.totals.bytes;
+    server_ = head.totals.server;
+    if (optimizer_) optimizer_->restore(input.resume->velocity);
 }
 
 trace::DriverReport Run::go() {
     const auto begin = std::chrono::steady_clock::now();
     start_roles();
-    if (network_.reach(alarm_ = 0)) on_alarm();
+    if (network_.reach(alarm_ = start_ns_)) on_alarm();
     network_.run(*this);
     if (error_) std::rethrow_exception(error_);
     if (finished_ < static_cast<int>(roles_.size()) && report_.status == Status::finished) {
@@ -59,10 +70,23 @@ trace::DriverReport Run::go() {
 
 void Run::start_roles() {
     const BufferId initial = buffers_.allocate();
-    if (input_.task) input_.task->initialize(buffers_.data(initial));
+    if (input_.task && input_.resume)
+        std::ranges::copy(input_.resume->weights, buffers_.data(initial).begin());
+    else if (input_.task)
+        input_.task->initialize(buffers_.data(initial));
     for (RoleId role = 0; role < static_cast<RoleId>(roles_.size()); ++role)
-        complete(role, 0, Start{buffers_.share(initial, -1)});
+        complete(role, start_ns_, Start{buffers_.share(initial, -1)});
     buffers_.release(initial);
+    if (input_.resume) resume_evaluations();
+}
+
+// Those whose figures were not there when the state was saved.
+void Run::resume_evaluations() {
+    for (const auto& it : input_.resume->head.roles.server.evaluations) {
+        Metrics metrics;
+        if (input_.task) metrics = input_.task->evaluate(input_.resume->weights_of(it.row.version), *pool_);
+        complete(0, start_ns_, Evaluated{it.id, metrics});
+    }
 }
 
 void Run::on_alarm() {

@@ -43,6 +43,7 @@ private:
     };
 
     void start_roles();
+    void resume_evaluations();
     /// Fetches what an event of the role will touch: with thousands of workers it is in no cache.
     void fetch(RoleId role) const {
         const auto lines = [](const void* from, std::size_t bytes) {
@@ -87,6 +88,7 @@ private:
     void act(RoleId role, Time now, const Fold& action);
     void act(RoleId role, Time now, const Update& action);
     void act(RoleId role, Time now, const Evaluate& action);
+    void act(RoleId role, Time now, const Save& action);
     void act(RoleId role, Time now, const Release& action);
     void act(RoleId role, Time now, const SetTimer& action);
     void act(RoleId role, Time now, const Finish& action);
@@ -129,6 +131,7 @@ private:
     trace::ServerRow server_;
     Time now_ = 0;
     Time alarm_ = -1;
+    Time start_ns_ = 0;  ///< of the part of the run that this is
     int finished_ = 0;
     std::uint64_t steps_ = 0;
     const std::atomic<bool>* interrupted_;  ///< a signal has come; null once the server has been told

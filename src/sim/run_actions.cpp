@@ -1,6 +1,8 @@
 // How the simulation carries out each action.
 #include "sim/run.hpp"
 
+#include "trace/checkpoint_writer.hpp"
+
 #include <algorithm>
 #include <cmath>
 
@@ -188,6 +190,32 @@ void Run::act(RoleId role, Time now, const Evaluate& action) {
         metrics = input_.task->evaluate(buffers_.data(action.weights), *pool_);
     }
     complete(role, now, Evaluated{action.id, metrics});
+}
+
+// Takes no virtual time, and nothing of the run waits for the disk: what is written is a copy.
+void Run::act(RoleId role, Time now, const Save& action) {
+    complete(role, now, Saved{action.id});
+    if (input_.checkpoints == nullptr) return;
+    struct Copies {
+        std::vector<float> weights, velocity;
+    };
+    const auto copies = std::make_shared<Copies>();
+    if (input_.task) {
+        late_->run();
+        const auto weights = buffers_.data(action.weights);
+        const auto velocity = optimizer_->state();
+        copies->weights.assign(weights.begin(), weights.end());
+        copies->velocity.assign(velocity.begin(), velocity.end());
+    }
+    trace::CheckpointView view;
+    view.head.roles.server = *saved_state(roles_[static_cast<std::size_t>(role)]);
+    for (std::size_t worker = 1; worker < roles_.size(); ++worker)
+        view.head.roles.books.push_back(books(roles_[worker], now));
+    view.head.totals = {report_.messages, report_.control_messages, report_.bytes, server_};
+    if (input_.recorder != nullptr) view.head.recorder = input_.recorder->take_mark();
+    view.weights = copies->weights;
+    view.velocity = copies->velocity;
+    input_.checkpoints->submit(std::move(view), [copies] {});
 }
 
 void Run::act(RoleId, Time now, const Release& action) {

@@ -55,6 +55,15 @@ public:
         return max_;
     }
 
+    template <class Self, class F>
+    static void each(Self& self, F&& field) {
+        field("total", self.total_);
+        field("sum", self.sum_);
+        field("max", self.max_);
+        field("first", self.first_);
+        field("counts", self.counts_);
+    }
+
 private:
     static constexpr int exact_bits = 8;  ///< values below 2^exact_bits have a class of their own
 

@@ -4,8 +4,10 @@
 
 namespace rubato::trace {
 
-EventLogWriter::EventLogWriter(const std::string& path, const LogHeader& header) : file_(path) {
+EventLogWriter::EventLogWriter(const std::string& path, const LogHeader& header, const std::string& state)
+    : file_(path) {
     write("H", to_text(header));
+    if (!state.empty()) write("S", state);
     file_.flush();
 }
 

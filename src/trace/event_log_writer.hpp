@@ -12,7 +12,8 @@ namespace rubato::trace {
 /// Throws OutputError where the file cannot be written. Not safe for threads.
 class EventLogWriter {
 public:
-    EventLogWriter(const std::string& path, const LogHeader& header);
+    /// state: of the roles where the log begins, as text; empty: it begins with the run.
+    EventLogWriter(const std::string& path, const LogHeader& header, const std::string& state = {});
 
     void step(Time now, RoleId role, const Event& event, const Actions& actions);
     /// A line of another log, as it is.

@@ -1,5 +1,8 @@
 #include "trace/figures.hpp"
 
+#include "trace/text_reader.hpp"
+#include "trace/text_writer.hpp"
+
 #include <algorithm>
 #include <cmath>
 #include <string_view>
@@ -83,6 +86,20 @@ void Figures::add(const EvalRow& row) {
     if (target || !stop_.target) return;
     const auto value = metric(row, stop_.target->metric);
     if (value && *value <= stop_.target->at_most) target = TargetReached{row.time_ns, row.version, row.samples};
+}
+
+std::string Figures::to_text() {
+    add_pending();
+    TextWriter writer;
+    each(*this, writer);
+    return writer.take();
+}
+
+void Figures::from_text(const std::string& text) {
+    const std::string spaced = ' ' + text;
+    TextReader reader(spaced);
+    each(*this, reader);
+    reader.end();
 }
 
 double Figures::epochs() const {

@@ -10,6 +10,7 @@
 #include "trace/tables.hpp"
 
 #include <optional>
+#include <string>
 #include <vector>
 
 namespace rubato::trace {
@@ -19,6 +20,12 @@ struct TargetReached {
     Time time_ns = 0;
     std::int64_t updates = 0;
     std::int64_t samples = 0;
+    template <class Self, class F>
+    static void each(Self& self, F&& field) {
+        field("time_ns", self.time_ns);
+        field("updates", self.updates);
+        field("samples", self.samples);
+    }
 };
 
 /// Sums over the rows that came. Not safe for threads.
@@ -40,6 +47,11 @@ public:
         Outcomes outcomes;
         CoarseHistogram staleness;
         std::optional<WorkerRow> times;
+        template <class Self, class F>
+        static void each(Self& self, F&& field) {
+            field("outcomes", self.outcomes);
+            field("staleness", self.staleness);
+        }
     };
 
     Outcomes outcomes;
@@ -60,7 +72,26 @@ public:
     /// Figures by worker.
     const std::vector<PerWorker>& workers();
 
+    /// All of them, for checkpoints, but for times of workers, which are stated at the end.
+    std::string to_text();
+    /// Goes on from there. Throws std::invalid_argument where the text is none of to_text.
+    void from_text(const std::string& text);
+
 private:
+    template <class Self, class F>
+    static void each(Self& self, F&& field) {
+        field("outcomes", self.outcomes);
+        field("staleness", self.staleness);
+        field("steady", self.steady);
+        field("updates", self.updates);
+        field("last_update_ns", self.last_update_ns);
+        field("samples", self.samples);
+        field("train_loss", self.train_loss);
+        field("metrics", self.metrics);
+        field("best_valid_error", self.best_valid_error);
+        field("target", self.target);
+        field("workers", self.workers_);
+    }
     /// An outcome that is not yet in its worker's figures.
     struct Pending {
         std::int32_t worker;

@@ -21,6 +21,14 @@ public:
     /// Element k counts the values k; its size is max() + 1.
     const std::vector<std::int64_t>& counts() const { return counts_; }
 
+    template <class Self, class F>
+    static void each(Self& self, F&& field) {
+        field("total", self.total_);
+        field("sum", self.sum_);
+        field("max", self.max_);
+        field("counts", self.counts_);
+    }
+
 private:
     std::int64_t total_ = 0, sum_ = 0, max_ = -1;
     std::vector<std::int64_t> counts_;

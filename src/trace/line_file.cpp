@@ -48,6 +48,21 @@ LineFile::LineFile(std::string path, std::string_view header)
     }
 }
 
+LineFile::LineFile(std::string path, std::int64_t size) : path_(std::move(path)), buffer_(new char[capacity]) {
+    descriptor_ = ::open(path_.c_str(), O_WRONLY | O_CLOEXEC);
+    if (descriptor_ < 0) fail(path_, errno);
+    const auto there = ::lseek(descriptor_, 0, SEEK_END);
+    int error = there < 0 ? errno : 0;
+    if (error == 0 && there >= size && ::ftruncate(descriptor_, size) != 0) error = errno;
+    if (error == 0 && ::lseek(descriptor_, size, SEEK_SET) < 0) error = errno;
+    written_ = size;
+    if (error == 0 && there >= size) return;
+    ::close(std::exchange(descriptor_, -1));
+    if (error != 0) fail(path_, error);
+    throw OutputError(path_ + ": has " + std::to_string(there) + " bytes, but the checkpoint was made when it had " +
+                      std::to_string(size) + ": the file was altered since");
+}
+
 LineFile::~LineFile() {
     try {
         close();
@@ -74,6 +89,7 @@ void LineFile::flush() {
 void LineFile::write_whole(std::string_view text) {
     if (descriptor_ < 0 || text.empty()) return;
     const int error = write_all(descriptor_, text);
+    written_ += static_cast<std::int64_t>(text.size());
     if (error == 0) return;
     ::close(std::exchange(descriptor_, -1));
     fail(path_, error);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -20,6 +21,9 @@ public:
 
     /// Creates or empties the file at `path`; `header`, if any, is its first line.
     explicit LineFile(std::string path, std::string_view header = {});
+    /// Goes on with the file at `path` after its first `size` bytes; what follows them is cut off. Throws OutputError
+    /// where it has fewer.
+    LineFile(std::string path, std::int64_t size);
     /// Writes what is buffered; errors are lost, so call close().
     ~LineFile();
     LineFile(const LineFile&) = delete;
@@ -34,6 +38,9 @@ public:
     /// A line of any length, without its newline.
     void append(std::string_view line);
     void flush();
+    /// Bytes so far, buffered ones included.
+    std::int64_t size() const { return written_ + static_cast<std::int64_t>(used_); }
+    const std::string& path() const { return path_; }
     /// Flushes and closes; the second call does nothing.
     void close();
 
@@ -45,6 +52,7 @@ private:
     std::string path_;
     int descriptor_ = -1;
     std::size_t used_ = 0;
+    std::int64_t written_ = 0;
     std::unique_ptr<char[]> buffer_;
 };
 

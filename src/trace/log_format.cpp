@@ -62,6 +62,18 @@ LogHeader read_header(std::istream& log) {
     return header_from_text(line.body);
 }
 
+std::string read_state(std::istream& log) {
+    std::string first, second;
+    if (!std::getline(log, first) || !std::getline(log, second)) return "";
+    const LogLine header = split_line(first), line = split_line(second);
+    if (line.kind != "S") return "";
+    ChecksumChain chain;
+    chain.next(header.kind, header.body);
+    if (line.checksum != chain.next(line.kind, line.body))
+        throw std::invalid_argument("events.log, line 2: the state that the log begins with was altered");
+    return std::string(line.body);
+}
+
 std::string ChecksumChain::next(std::string_view kind, std::string_view body) {
     constexpr std::uint64_t prime = 0x100000001b3;
     for (const std::string_view part : {kind, std::string_view(" "), body, std::string_view("\n")})

@@ -1,6 +1,7 @@
 // The lines of events.log: KIND CHECKSUM BODY.
 //
 //     H 8c1f... 1 samples=60000 parameters=0 lambda=4 scenario=smoke      once, first
+//     S 5c20... server{now_ns=...} books[...]                            of a run that goes on: what roles are made of
 //     E 03d9... 1250000 3 taken id=2 started_ns=1200000                  an event: time (ns), role, text
 //     A 77a0... compute id=3 weights=1 batch{...} worker_seq=1           what the role asked for, in order
 //     R 5b1e... gradient-row seq=0 worker=2 ...                          the rows that it stated
@@ -35,6 +36,10 @@ LogHeader header_from_text(std::string_view text);
 /// What make_roles needs to replay the log. Throws std::invalid_argument (one line) where this is no such log, its
 /// first line was altered or its version is another.
 LogHeader read_header(std::istream& log);
+
+/// The state of the roles where the log begins, as text, from a log at its beginning; empty where it begins with the
+/// run. Throws std::invalid_argument where that line was altered.
+std::string read_state(std::istream& log);
 
 /// 64-bit FNV-1a over the checksum before and the line without its own. It guards against slips, not against forgers.
 class ChecksumChain {

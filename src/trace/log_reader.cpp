@@ -57,6 +57,12 @@ bool LogReader::next_event() {
     if (done_ || (lines_ == 0 && !read_header_line())) return false;
     if (!has_line_ && !read_line()) return finish();
     has_line_ = false;
+    // The state that the roles were made of.
+    if (lines_ == 2 && parts_.kind == "S") {
+        if (!checksum_holds()) return report("the state that the log begins with was altered");
+        if (!read_line()) return finish();
+        has_line_ = false;
+    }
     return parts_.kind == "E" ? read_event_line() : read_end_line();
 }
 

@@ -1,5 +1,6 @@
 #include "trace/output.hpp"
 
+#include "trace/checkpoint.hpp"
 #include "trace/rank_parts.hpp"
 #include "trace/tables.hpp"
 
@@ -28,29 +29,49 @@ Output::Output(const Scenario& scenario, const RecorderOptions& options)
     header_.parameters = options.parameters;
     header_.lambda = scenario.lambda();
     header_.scenario = scenario.name;
-    begin_parts(scenario.trace);
+    const auto& resume = options.resume;
+    const TableSizes sizes = resume ? resume->mark.tables : TableSizes{};
+    if (resume) state_ = resume->roles;
+    begin_parts(scenario.trace, resume);
     if (rank_ > 0) return;
     make_directory(directory_);
-    remove_leftovers(scenario.trace);
+    remove_leftovers(scenario.trace, resume.has_value());
     write_file_by_rename(path("scenario.json"), options.scenario_json);
     write_file_by_rename(path("command.txt"), options.command + "\n");
-    if (scenario.trace.gradients) gradients_.emplace(path("gradients.csv"), gradients_header);
-    if (scenario.trace.updates) updates_.emplace(path("updates.csv"), updates_header);
-    evals_.emplace(path("evals.csv"), evals_header);
+    if (scenario.trace.gradients) open(gradients_, path("gradients.csv"), gradients_header, sizes.gradients);
+    if (scenario.trace.updates) open(updates_, path("updates.csv"), updates_header, sizes.updates);
+    open(evals_, path("evals.csv"), evals_header, sizes.evals);
     if (rank_ == 0) return;
-    if (scenario.trace.timeline) timeline_.emplace(path("timeline.csv"), timeline_header);
-    if (scenario.trace.events) log_.emplace(path("events.log"), header_);
+    if (scenario.trace.timeline) open(timeline_, path("timeline.csv"), timeline_header, sizes.timeline);
+    if (scenario.trace.events) log_.emplace(path("events.log"), header_, state_);
 }
 
-void Output::begin_parts(const TraceSpec& trace) {
-    if (rank_ <= 0) remove_parts(directory_);
+void Output::open(std::optional<LineFile>& file, const std::string& path, std::string_view header,
+                  std::int64_t size) const {
+    if (size < 0)
+        file.emplace(path, header);
+    else
+        file.emplace(path, size);
+}
+
+void Output::begin_parts(const TraceSpec& trace, const std::optional<RecorderResume>& resume) {
+    const bool goes_on = resume && trace.timeline && rank_ >= 0;
+    if (rank_ <= 0 && !goes_on) remove_parts(directory_);
     if (rank_ < 0 || (!trace.timeline && !trace.events)) return;
     make_directory(directory_ + "/ranks");
-    if (trace.timeline) timeline_.emplace(part_path(directory_, "timeline.csv", rank_), timeline_header);
+    const std::string timeline = part_path(directory_, "timeline.csv", rank_);
+    // The parts of a run that ended in order have become one.
+    std::error_code error;
+    if (goes_on && rank_ == 0 && !std::filesystem::exists(timeline, error))
+        std::filesystem::rename(path("timeline.csv"), timeline, error);
+    if (trace.timeline)
+        open(timeline_, timeline, timeline_header, goes_on ? keep_part_until(timeline, resume->now_ns) : -1);
     if (trace.events) log_.emplace(part_path(directory_, "events.log", rank_), header_);
 }
 
-void Output::remove_leftovers(const TraceSpec& trace) const {
+void Output::remove_leftovers(const TraceSpec& trace, bool resumes) const {
+    std::error_code ignored;
+    if (!resumes) std::filesystem::remove_all(checkpoint_folder(directory_), ignored);
     const std::pair<const char*, bool> names[] = {{"summary.json", true},          {"workers.csv", true},
                                                   {"servers.csv", true},           {"gradients.csv", !trace.gradients},
                                                   {"updates.csv", !trace.updates}, {"timeline.csv", !trace.timeline},
@@ -76,8 +97,18 @@ void Output::write_rows(const Actions& actions) {
         for (const EvalRow& row : actions.evals) write_row(*evals_, row);
 }
 
+TableSizes Output::mark() {
+    flush();
+    const auto size = [](const std::optional<LineFile>& file) { return file ? file->size() : -1; };
+    return {size(gradients_), size(updates_), size(evals_), size(timeline_)};
+}
+
 void Output::write(Time now, RoleId role, const Event& event, const Actions& actions) {
     write_rows(actions);
+    log(now, role, event, actions);
+}
+
+void Output::log(Time now, RoleId role, const Event& event, const Actions& actions) {
     if (log_) log_->step(now, role, event, actions);
 }
 
@@ -100,7 +131,7 @@ void Output::close() {
 void Output::finish(Figures& figures, const DriverReport& report, const std::vector<Place>& places) {
     close();
     if (rank_ == 0 && timeline_) merge_timelines(directory_, report.ranks);
-    if (rank_ == 0 && log_) merge_event_logs(directory_, report.ranks, header_);
+    if (rank_ == 0 && log_) merge_event_logs(directory_, report.ranks, header_, state_);
 
     LineFile workers(path("workers.csv"), workers_header);
     for (std::size_t i = 0; i < figures.workers().size(); ++i) {

@@ -17,13 +17,18 @@ public:
     /// Of a run of several processes, rank 0 writes all tables and the summary; timeline.csv and events.log are made of
     /// parts that every rank writes (trace/rank_parts.hpp), and these are all that other ranks write.
     ///
-    /// Creates the directory, removes what an earlier run left there and begins the files that the scenario asks for.
+    /// Creates the directory, removes what an earlier run left there and begins the files that the scenario asks for,
+    /// or goes on with them (options.resume); a log of events always begins.
     Output(const Scenario& scenario, const RecorderOptions& options);
 
     /// Whether any file has a row or line for what a step said.
     bool takes(const Actions& actions) const;
     void write_rows(const Actions& rows);
     void write(Time now, RoleId role, const Event& event, const Actions& actions);
+    /// The step alone, for the log of events.
+    void log(Time now, RoleId role, const Event& event, const Actions& actions);
+    /// Hands the tables to the kernel and tells how long they are.
+    TableSizes mark();
     void write(const Span& span);
     bool logs_events() const { return log_.has_value(); }
     void flush();
@@ -36,11 +41,14 @@ public:
 
 private:
     /// A run with --force must not leave a mixture of two: what this one writes late or not at all goes first.
-    void begin_parts(const TraceSpec& trace);
-    void remove_leftovers(const TraceSpec& trace) const;
+    void begin_parts(const TraceSpec& trace, const std::optional<RecorderResume>& resume);
+    void remove_leftovers(const TraceSpec& trace, bool resumes) const;
+    /// A table from its beginning, or from `size` on.
+    void open(std::optional<LineFile>& file, const std::string& path, std::string_view header, std::int64_t size) const;
     std::string path(const char* name) const { return directory_ + "/" + name; }
 
     LogHeader header_;
+    std::string state_;  ///< of the roles at the beginning of the log
     std::string directory_;
     int rank_;
     std::int64_t every_;

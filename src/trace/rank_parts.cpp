@@ -75,8 +75,8 @@ void merge_timelines(const std::string& directory, int ranks) {
     remove_part(directory, "timeline.csv", ranks);
 }
 
-void merge_event_logs(const std::string& directory, int ranks, const LogHeader& header) {
-    EventLogWriter out(directory + "/events.log", header);
+void merge_event_logs(const std::string& directory, int ranks, const LogHeader& header, const std::string& state) {
+    EventLogWriter out(directory + "/events.log", header, state);
     std::vector<std::unique_ptr<PartLog>> parts;
     using Next = std::pair<Time, std::size_t>;
     std::priority_queue<Next, std::vector<Next>, std::greater<>> order;
@@ -94,6 +94,23 @@ void merge_event_logs(const std::string& directory, int ranks, const LogHeader& 
     }
     out.finish();
     remove_part(directory, "events.log", ranks);
+}
+
+std::int64_t keep_part_until(const std::string& path, Time now_ns) {
+    std::ifstream in(path);
+    if (!in) return -1;
+    std::string line, kept;
+    while (std::getline(in, line) && !in.eof()) {
+        // role,kind,begin_ns,end_ns,...
+        std::size_t at = 0;
+        for (int comma = 0; comma < 3 && at != std::string::npos; ++comma) at = line.find(',', at + (comma > 0));
+        Time end = 0;
+        if (at != std::string::npos) std::from_chars(line.data() + at + 1, line.data() + line.size(), end);
+        if (end <= now_ns) kept += line + '\n';  // the header, too
+    }
+    in.close();
+    write_file_by_rename(path, kept);
+    return static_cast<std::int64_t>(kept.size());
 }
 
 void remove_parts(const std::string& directory) {

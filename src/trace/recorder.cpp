@@ -30,6 +30,7 @@ struct Recorder::Impl {
     std::mutex mutex;  ///< of all below; the flusher never touches the figures
     Figures figures;
     std::optional<Output> output;
+    RecorderMark mark;
     std::exception_ptr error;  ///< met by the flusher, for the next caller
     std::condition_variable_any wake;
     std::jthread flusher;  ///< last, so that it ends before what it uses
@@ -39,6 +40,7 @@ struct Recorder::Impl {
           options(std::move(the_options)),
           has_error(error_flag),
           figures(scenario, options.samples) {
+        if (options.resume && !options.resume->mark.figures.empty()) figures.from_text(options.resume->mark.figures);
         if (options.directory.empty()) return;
         output.emplace(scenario, options);
         timeline = scenario.trace.timeline;
@@ -68,10 +70,40 @@ struct Recorder::Impl {
     void take(Time now, RoleId role, const Event& event, const Actions& actions) {
         std::unique_lock lock(mutex, std::defer_lock);
         const bool writes = output && output->takes(actions);
-        if (writes || !options.one_thread) lock.lock();
+        const Save* const save = find_save(role, event, actions);
+        if (writes || save != nullptr || !options.one_thread) lock.lock();
+        if (save != nullptr) return take_and_mark(now, role, event, actions, *save);
         figures.add(actions);
         rethrow();
         if (writes) output->write(now, role, event, actions);
+    }
+
+    /// A Save comes from the server, between two updates.
+    const Save* find_save(RoleId role, const Event& event, const Actions& actions) const {
+        if (role != 0 || !scenario.checkpoint.any()) return nullptr;
+        if (!std::holds_alternative<Applied>(event) && !std::holds_alternative<Interrupted>(event)) return nullptr;
+        for (const Action& action : actions.list)
+            if (const auto* save = std::get_if<Save>(&action)) return save;
+        return nullptr;
+    }
+
+    void take_and_mark(Time now, RoleId role, const Event& event, const Actions& actions, const Save& save) {
+        Actions before, after;
+        const auto cut = actions.gradients.begin() + static_cast<std::ptrdiff_t>(save.rows);
+        before.gradients.assign(actions.gradients.begin(), cut);
+        before.updates = actions.updates;
+        after.gradients.assign(cut, actions.gradients.end());
+        after.evals = actions.evals;
+        after.workers = actions.workers;
+        rethrow();
+        figures.add(before);
+        if (output) output->write_rows(before);
+        mark.figures = figures.to_text();
+        if (output) mark.tables = output->mark();
+        figures.add(after);
+        if (!output) return;
+        output->write_rows(after);
+        output->log(now, role, event, actions);
     }
 
     std::string finish(const DriverReport& report) {
@@ -97,6 +129,8 @@ struct Recorder::Impl {
 Recorder::Recorder(const Scenario& scenario, RecorderOptions options)
     : impl_(std::make_unique<Impl>(scenario, std::move(options), has_error_)) {
     logs_events_ = impl_->output && impl_->output->logs_events();
+    saves_ = scenario.checkpoint.any();
+    if (impl_->options.resume) now_ns_ = impl_->options.resume->now_ns;
 }
 
 Recorder::~Recorder() = default;
@@ -129,6 +163,11 @@ void Recorder::close() {
     const std::lock_guard lock(impl_->mutex);
     impl_->rethrow();
     if (impl_->output) impl_->output->close();
+}
+
+RecorderMark Recorder::take_mark() {
+    const std::lock_guard lock(impl_->mutex);
+    return std::move(impl_->mark);
 }
 
 bool Recorder::wants_timeline() const {

@@ -40,6 +40,43 @@ struct ServerRow {
     Time push_ns = 0, update_ns = 0, pull_ns = 0;  ///< apply lane, by what it was busy with
     Time evaluate_ns = 0;
     std::int64_t bytes_in = 0, bytes_out = 0;
+    template <class Self, class F>
+    static void each(Self& self, F&& field) {
+        field("pushes", self.pushes);
+        field("updates", self.updates);
+        field("replies", self.replies);
+        field("push_ns", self.push_ns);
+        field("update_ns", self.update_ns);
+        field("pull_ns", self.pull_ns);
+        field("evaluate_ns", self.evaluate_ns);
+        field("bytes_in", self.bytes_in);
+        field("bytes_out", self.bytes_out);
+    }
+};
+
+/// How long the tables are, in bytes; -1: there is none.
+struct TableSizes {
+    std::int64_t gradients = -1, updates = -1, evals = -1, timeline = -1;
+    template <class Self, class F>
+    static void each(Self& self, F&& field) {
+        field("gradients", self.gradients);
+        field("updates", self.updates);
+        field("evals", self.evals);
+        field("timeline", self.timeline);
+    }
+};
+
+/// Where a recorder is.
+struct RecorderMark {
+    TableSizes tables;
+    std::string figures;  ///< as text; empty: none (on ranks but the first)
+};
+
+/// A recorder goes on from there: tables are cut to what they had, figures are those of then.
+struct RecorderResume {
+    RecorderMark mark;
+    Time now_ns = 0;
+    std::string roles;  ///< state of the roles as text, for a log of events, which begins there
 };
 
 /// What the driver knows at the end of a run.
@@ -97,6 +134,7 @@ struct RecorderOptions {
     int rank = -1;              ///< of a run of several processes: see Output; -1: there is one
     std::vector<Place> places;  ///< by role
     std::optional<RecomputedRun> recomputed;       ///< not a run of its own
+    std::optional<RecorderResume> resume;          ///< the run goes on; none: it begins
     std::map<std::string, std::string> libraries;  ///< names and versions beside those that this room uses
 };
 
@@ -118,8 +156,11 @@ public:
     void step(Time now, RoleId role, const Event& event, const Actions& actions, bool stated) {
         if (now > now_ns_.load(std::memory_order_relaxed)) now_ns_.store(now, std::memory_order_relaxed);
         // Most steps state nothing; they must not cost a lock.
-        if (stated || logs_events_ || has_error_.load(std::memory_order_relaxed)) take(now, role, event, actions);
+        if (stated || logs_events_ || (saves_ && role == 0) || has_error_.load(std::memory_order_relaxed))
+            take(now, role, event, actions);
     }
+    /// Where this was at the last Save among the actions of a step; to be asked for at once. Moves it out.
+    RecorderMark take_mark();
     /// With trace.timeline only; drivers may ask `wants_timeline` first.
     void span(const Span& span);
     bool wants_timeline() const;
@@ -141,7 +182,7 @@ private:
 
     std::atomic<Time> now_ns_ = 0;
     std::atomic<bool> has_error_ = false;  ///< the flusher met one, for the next caller
-    bool logs_events_ = false;
+    bool logs_events_ = false, saves_ = false;
     std::unique_ptr<Impl> impl_;
 };
 

@@ -16,6 +16,8 @@ class Task;
 namespace rubato::trace {
 
 class Recorder;
+class CheckpointWriter;
+struct Checkpoint;
 
 /// What a real run pretends to cost, so that an uneven cluster or a big model is rehearsed on a small even machine.
 struct EmulatedCosts {
@@ -31,7 +33,9 @@ struct RunInput {
     const learn::Task* task = nullptr;  ///< null: timing only, which real backends refuse
     std::int64_t samples = 0;           ///< training samples of one epoch
     std::int64_t parameters = 0;
-    Recorder* recorder = nullptr;  ///< may be null
+    Recorder* recorder = nullptr;             ///< may be null
+    CheckpointWriter* checkpoints = nullptr;  ///< null: what roles ask to be saved is not
+    const Checkpoint* resume = nullptr;       ///< the run goes on from there; null: it begins
     /// Sees every step after the recorder: tests look over the engine's shoulder here. Called from several threads by
     /// real backends.
     std::function<void(Time, RoleId, const Event&, const Actions&)> observer;

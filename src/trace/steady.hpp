@@ -23,9 +23,23 @@ class SteadyWindow {
 public:
     void add(const UpdateRow& row);
     SteadyFigures figures() const;
+    template <class Self, class F>
+    static void each(Self& self, F&& field) {
+        field("total", self.total_);
+        field("stride", self.stride_);
+        field("marks", self.marks_);
+    }
 
     /// Totals after `updates` updates.
     struct Mark {
+        template <class Self, class F>
+        static void each(Self& self, F&& field) {
+            field("updates", self.updates);
+            field("time_ns", self.time_ns);
+            field("samples", self.samples);
+            field("gradients", self.gradients);
+            field("staleness", self.staleness);
+        }
         std::int64_t updates = 0;
         Time time_ns = 0;
         std::int64_t samples = 0;

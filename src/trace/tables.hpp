@@ -36,6 +36,13 @@ struct Outcomes {
     std::int64_t applied = 0, dropped = 0, cancelled = 0, leftover = 0;
     std::int64_t started() const { return applied + dropped + cancelled + leftover; }
     std::int64_t& of(Outcome outcome);
+    template <class Self, class F>
+    static void each(Self& self, F&& field) {
+        field("applied", self.applied);
+        field("dropped", self.dropped);
+        field("cancelled", self.cancelled);
+        field("leftover", self.leftover);
+    }
 };
 
 /// One line of workers.csv without its newline; `times` is empty where the worker never came to its end. Idling

@@ -12,6 +12,7 @@
 #include <string_view>
 #include <type_traits>
 #include <variant>
+#include <vector>
 
 namespace rubato::trace {
 
@@ -57,7 +58,8 @@ private:
         number(value, "a whole number");
     }
     void field(double& value) { number(value, "a number"); }
-    void field(std::optional<double>& value) {
+    template <class Value>
+    void field(std::optional<Value>& value) {
         value.reset();
         if (text_.starts_with("=-") && (text_.size() == 2 || text_[2] == ' ' || text_[2] == '}'))
             text_.remove_prefix(2);
@@ -73,6 +75,26 @@ private:
         after_brace_ = false;
         value = alternative<std::variant<Alternatives...>>();
         take("}");
+    }
+    void field(std::string& value) {
+        take("=\"");
+        value = text_.substr(0, text_.find('"'));
+        text_.remove_prefix(value.size());
+        take("\"");
+    }
+    template <class Value>
+    void field(std::vector<Value>& values) {
+        take("[");
+        values.clear();
+        while (!text_.starts_with("]")) {
+            if constexpr (std::is_class_v<Value>) {
+                field(values.emplace_back());
+            } else {
+                if (!values.empty()) take(" ");
+                whole(values.emplace_back());
+            }
+        }
+        take("]");
     }
     template <class Value>
     requires std::is_class_v<Value>
@@ -101,6 +123,14 @@ private:
     template <class Value>
     void number(Value& value, const char* what) {
         take("=");
+        plain(value, what);
+    }
+    template <class Value>
+    void whole(Value& value) {
+        plain(value, "a whole number");
+    }
+    template <class Value>
+    void plain(Value& value, const char* what) {
         const auto [end, error] = std::from_chars(text_.data(), text_.data() + text_.size(), value);
         if (error != std::errc()) expected(what);
         text_.remove_prefix(static_cast<std::size_t>(end - text_.data()));

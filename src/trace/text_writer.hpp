@@ -11,6 +11,7 @@
 #include <type_traits>
 #include <utility>
 #include <variant>
+#include <vector>
 
 namespace rubato::trace {
 
@@ -56,7 +57,8 @@ private:
         text_ += '=';
         append_number(text_, value);
     }
-    void field(const std::optional<double>& value) {
+    template <class Value>
+    void field(const std::optional<Value>& value) {
         if (value)
             field(*value);
         else
@@ -78,6 +80,24 @@ private:
         text_ += '{';
         alternative(value);
         text_ += '}';
+    }
+    void field(const std::string& value) {
+        (text_ += "=\"") += value;  // which has none itself
+        text_ += '"';
+    }
+    /// Numbers as [1 2 3], others as [{...}{...}].
+    template <class Value>
+    void field(const std::vector<Value>& values) {
+        text_ += '[';
+        for (const Value& value : values) {
+            if constexpr (std::is_class_v<Value>) {
+                field(value);
+            } else {
+                if (text_.back() != '[') text_ += ' ';
+                append_number(text_, static_cast<std::int64_t>(value));
+            }
+        }
+        text_ += ']';
     }
     template <class Value>
     requires std::is_class_v<Value>

@@ -50,6 +50,7 @@ public:
         if (const auto* e = std::get_if<Folded>(&event)) complete(role, e->id);
         if (const auto* e = std::get_if<Applied>(&event)) complete(role, e->id);
         if (const auto* e = std::get_if<Evaluated>(&event)) complete(role, e->id);
+        if (const auto* e = std::get_if<Saved>(&event)) complete(role, e->id);
         if (const auto* e = std::get_if<TimerFired>(&event)) complete(role, e->id);
         for (const auto& action : actions.list) {
             if (const auto* a = std::get_if<Send>(&action)) open(role, a->id);
@@ -62,8 +63,13 @@ public:
             if (const auto* a = std::get_if<Fold>(&action)) open(role, a->id);
             if (const auto* a = std::get_if<Update>(&action)) open(role, a->id);
             if (const auto* a = std::get_if<Evaluate>(&action)) open(role, a->id);
+            if (const auto* a = std::get_if<Save>(&action)) open(role, a->id);
             if (const auto* a = std::get_if<SetTimer>(&action)) timers_.insert({role, a->id}), open(role, a->id);
         }
+    }
+    /// Those that the state names from which a run goes on.
+    void expect_evaluations(const std::vector<PendingEvaluation>& pending) {
+        for (const auto& it : pending) open(0, it.id);
     }
     void at_end() const {
         for (const auto& id : open_) demand(timers_.count(id) > 0, "an action never completed");

@@ -2,6 +2,7 @@
 // RUBATO_SWARM_SEED repeats one seed; RUBATO_SWARM_RUNS sets how many are drawn.
 #include "support/oracle.hpp"
 #include "support/simulate.hpp"
+#include "swarm/draw.hpp"
 
 #include <doctest/doctest.h>
 #include <cstdlib>
@@ -10,43 +11,6 @@ using namespace rubato;
 using namespace rubato::test;
 
 namespace {
-
-struct Draw {
-    Scenario scenario;
-    std::int64_t samples = 1;
-    NetworkShape network;
-};
-
-Draw draw(std::uint64_t seed) {
-    learn::Stream random(seed, 0, learn::Purpose::synthetic, 0);
-    const auto pick = [&](std::uint64_t low, std::uint64_t high) { return low + random.below(high - low + 1); };
-    const char* protocols[] = {"hardsync", "n-softsync", "async"};
-    const Sampling samplings[] = {Sampling::shared_epoch, Sampling::strided, Sampling::random, Sampling::sharded};
-    Draw result;
-    const auto lambda = static_cast<int>(pick(1, 12));
-    auto& scenario = result.scenario;
-    scenario = timing_scenario(protocols[random.below(3)], lambda, static_cast<int>(pick(1, 40)),
-                               random.uniform() < 0.3 ? 0.0 : random.uniform());
-    scenario.protocol.n = static_cast<int>(pick(1, static_cast<std::uint64_t>(lambda)));
-    scenario.seed = scenario.seeds.timing = seed;
-    scenario.data.sampling = samplings[random.below(4)];
-    result.samples = static_cast<std::int64_t>(pick(1, 300));
-    scenario.workers.groups = {{lambda, "default", static_cast<int>(pick(0, 4))}};
-    scenario.cluster.network.concurrent_transfers = static_cast<int>(pick(0, 3));
-    scenario.cost.push_bytes = static_cast<std::int64_t>(pick(1, 1000000));
-    scenario.cost.pull_bytes = static_cast<std::int64_t>(pick(1, 1000000));
-    if (random.uniform() < 0.5) scenario.cluster.server.push_s = random.uniform() * 1e-3;
-    if (random.uniform() < 0.5) scenario.cluster.server.pull_s = random.uniform() * 1e-3;
-    if (random.uniform() < 0.5) scenario.cluster.server.update_s = random.uniform() * 1e-2;
-    switch (random.below(5)) {
-        case 0: scenario.stop.updates = static_cast<std::int64_t>(pick(1, 60)); break;
-        case 1: scenario.stop.gradients = static_cast<std::int64_t>(pick(1, 200)); break;
-        case 2: scenario.stop.seconds = 0.2 * random.uniform(); break;
-        default: scenario.stop.epochs = 0.25 * static_cast<double>(pick(1, 12));
-    }
-    result.network = {random.uniform() * 1e-3, 1e6 + random.uniform() * 1e10, 2 * random.uniform(), seed};
-    return result;
-}
 
 void check(const Draw& it) {
     const auto run = simulate(it.scenario, it.samples, it.network);

@@ -10,13 +10,15 @@ namespace rubato {
 
 class Async {
 public:
-    static constexpr std::string_view name = "async";
+    static constexpr std::string_view name = "async", kind = name;
     PolicyTraits traits() const { return {}; }
     void on_round(int) {}
     Ready on_ready(WorkerId) { return Ready::start; }
     Decision on_arrival(const Arrival&) { return {.fire = true}; }
     void on_applied() {}
     bool operator==(const Async&) const = default;
+    template <class Self, class F>
+    static void each(Self&, F&&) {}
 };
 
 }  // namespace rubato

@@ -10,7 +10,7 @@ namespace rubato {
 
 class Hardsync {
 public:
-    static constexpr std::string_view name = "hardsync";
+    static constexpr std::string_view name = "hardsync", kind = name;
     PolicyTraits traits() const { return {.barrier = true, .batch_order = true}; }
     /// At the end of an epoch there may be fewer batches than workers: a round counts those that got one.
     void on_round(int workers) { expected_ = workers; }
@@ -18,6 +18,11 @@ public:
     Decision on_arrival(const Arrival&) { return {.fire = ++arrived_ == expected_}; }
     void on_applied() { arrived_ = 0; }
     bool operator==(const Hardsync&) const = default;
+    template <class Self, class F>
+    static void each(Self& self, F&& field) {
+        field("expected", self.expected_);
+        field("arrived", self.arrived_);
+    }
 
 private:
     int expected_ = 0;

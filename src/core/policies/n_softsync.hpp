@@ -10,7 +10,7 @@ namespace rubato {
 
 class NSoftsync {
 public:
-    static constexpr std::string_view name = "n-softsync";
+    static constexpr std::string_view name = "n-softsync", kind = name;
     /// gradients_per_update: c >= 1.
     explicit NSoftsync(int gradients_per_update = 1) : c_(gradients_per_update) {}
     PolicyTraits traits() const { return {}; }
@@ -23,6 +23,11 @@ public:
     }
     void on_applied() {}
     bool operator==(const NSoftsync&) const = default;
+    template <class Self, class F>
+    static void each(Self& self, F&& field) {
+        field("c", self.c_);
+        field("arrived", self.arrived_);
+    }
 
 private:
     int c_ = 1;

@@ -36,7 +36,7 @@ void RankRun::align_clock(bool at_start) {
         Note ready;
         ready.kind = Note::Kind::ready;
         mail_.note(0, ready);
-        pump_until([this] { return first_begin_ns_ >= 0 || abort_; });
+        pump_until([this] { return first_begin_ns_ || abort_; });
     } else if (at_start) {
         pump_until([this] {
             for (std::size_t i = 1; i < others_.size(); ++i)
@@ -45,11 +45,12 @@ void RankRun::align_clock(bool at_start) {
         });
         Note begin;
         begin.kind = Note::Kind::begin;
-        begin.number = first_begin_ns_ = raw_clock();
+        first_begin_ns_ = raw_clock() - start_ns();
+        begin.number = *first_begin_ns_;
         to_all(begin);
     }
     if (!at_start) return;
-    begin_ = std::chrono::steady_clock::time_point(std::chrono::nanoseconds(first_begin_ns_ - offset_ns_));
+    begin_ = std::chrono::steady_clock::time_point(std::chrono::nanoseconds(first_begin_ns_.value_or(0) - offset_ns_));
     // All times so far were by another beginning.
     worked_ns_ = looked_ns_ = moved_ns_ = pinged_ns_ = heard_first_ns_ = clock();
     for (auto& other : others_) other.heard_ns = clock();

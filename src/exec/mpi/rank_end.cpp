@@ -34,21 +34,15 @@ void RankRun::abandon_seats(Status status) {
 
 void RankRun::give_record() {
     if (input_.recorder != nullptr) input_.recorder->close();
-    record_.messages = mail_.payloads_sent() + office_.messages();
-    record_.control_messages = mail_.control_sent() + office_.control_messages();
+    record_ = counts();
     record_.bytes = report_.bytes;
     record_.bytes_in = server_.bytes_in;
     record_.clock_residual_ns = residual_ns_;
     record_.gradients = stated_.gradients;
     record_.workers = stated_.workers;
-    const std::string bytes = to_bytes(record_);
-    constexpr std::size_t piece = 2048;
-    for (std::size_t at = 0; at < bytes.size(); at += piece) {
-        Note note;
-        note.kind = Note::Kind::record;
-        note.number = at + piece >= bytes.size() ? 1 : 0;
-        mail_.note(0, note, std::string_view(bytes).substr(at, piece), true);
-    }
+    Note note;
+    note.kind = Note::Kind::record;
+    send_record(record_, note);
     pump_until([this] { return mail_.sending() == 0 || abort_; });
 }
 
@@ -130,7 +124,7 @@ RankResult RankRun::result() {
     mail_.close();
     if (!abandoned_ && office_.outstanding() != 0)
         throw std::logic_error(std::to_string(office_.outstanding()) + " buffers were never released");
-    report_.wall_s = static_cast<double>(report_.end_ns) * 1e-9;
+    report_.wall_s = static_cast<double>(report_.end_ns - start_ns()) * 1e-9;
     if (rank_ == 0) {
         report_.messages += mail_.payloads_sent() + office_.messages();
         report_.control_messages += mail_.control_sent() + office_.control_messages();

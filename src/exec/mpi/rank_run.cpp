@@ -52,6 +52,7 @@ RankRun::RankRun(const RunInput& input, Fabric& fabric)
     // Sleeps are short; the kernel's habit of rounding them up by 50 us would double them.
     ::prctl(PR_SET_TIMERSLACK, 1000UL);
     keeps_rows_ = rank_ != 0;
+    patience_s_ = 0.4;  // mpirun kills about a second after it has passed a signal on
     report_.ranks = map_.ranks();
     report_.oversubscribed = usable_cores() < fabric.ranks_on_host();
     // Who spins takes a core that somebody else may compute on.
@@ -204,6 +205,8 @@ void RankRun::told(int rank, const Note& note, std::string_view bytes) {
             if (failed_.empty()) failed_ = who(rank) + ": " + std::string(bytes);
             if (note.status == Status::disk_full) abandon_status_ = Status::disk_full;
             return;
+        case Note::Kind::ask_books: return tell_books(note);
+        case Note::Kind::books: return hear_books(other, note, bytes);
         case Note::Kind::record:
             other.record += bytes;
             other.recorded = note.number == 1;
@@ -214,11 +217,10 @@ void RankRun::told(int rank, const Note& note, std::string_view bytes) {
 }
 
 void RankRun::seat_roles() {
-    const BufferId initial = office_.allocate();
-    input_.task->initialize(office_.data(initial));
-    auto roles = make_roles(scenario_, input_.samples, input_.parameters);
-    for (RoleId id = 0; id < static_cast<RoleId>(roles.size()); ++id)
-        if (map_.rank_of(id) == rank_) seat_role(std::move(roles[static_cast<std::size_t>(id)]), id, initial);
+    const BufferId initial = first_weights();
+    auto all = roles();
+    for (RoleId id = 0; id < static_cast<RoleId>(all.size()); ++id)
+        if (map_.rank_of(id) == rank_) seat_role(std::move(all[static_cast<std::size_t>(id)]), id, initial);
     office_.release(initial, 0);
 }
 

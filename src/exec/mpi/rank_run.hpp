@@ -32,14 +32,22 @@ private:
         bool ready = false, finished = false;
         bool silent = false;  ///< and the user was told
         Time heard_ns = 0;
-        std::string record;
+        std::string record, books;
         bool recorded = false;
+    };
+    /// Rank 0 asks for books.
+    struct Gathering {
+        std::function<void(Gathered)> then;
+        Time now_ns = 0, begun_ns = 0;
+        ActionId id = 0;
+        int answers = 0;
     };
 
     void mail(RoleId role, const Event& event) override;
     void transmit(Seat& seat, const Send& action) override;
     void later(Seat& seat, std::function<void()> what) override;
     bool others_finished() const override { return finished_ranks_ == map_.ranks() - 1; }
+    void gather_books(Time now, std::function<void(Gathered)> then) override;
     void wake_all() override { wake_.notify_all(); }
     void put(Item item);
 
@@ -58,6 +66,14 @@ private:
     // rank_clock.cpp
     void align_clock(bool at_start);
     Time raw_clock() const;
+
+    // rank_books.cpp: for checkpoints
+    RankRecord counts() const;
+    void send_record(const RankRecord& record, Note note);
+    void tell_books(const Note& asked);
+    void hear_books(Other& other, const Note& note, std::string_view bytes);
+    void end_gathering();
+    void watch_gathering(Time now);
 
     // rank_end.cpp: how it ends
     void give_record();
@@ -89,11 +105,13 @@ private:
     bool ended_ = false, abandoned_ = false;
     Status abandon_status_ = Status::stalled;
 
-    Time first_begin_ns_ = -1;         ///< what rank 0's clock said at the beginning
-    std::vector<std::int64_t> asked_;  ///< answers to clock_ask: {round trip, offset} in turn
+    std::optional<Time> first_begin_ns_;  ///< what rank 0's clock said at the beginning
+    std::vector<std::int64_t> asked_;     ///< answers to clock_ask: {round trip, offset} in turn
     std::int64_t offset_ns_ = 0, residual_ns_ = 0;
 
     std::vector<Other> others_;  ///< rank 0: by rank
+    std::optional<Gathering> gathering_;
+    ActionId gatherings_ = 0;
     int finished_ranks_ = 0;
     bool said_finished_ = false;
     std::string failed_;       ///< rank 0: what a rank said that cannot go on

@@ -27,6 +27,7 @@ void RankRun::look_around() {
         if (input_.tick) input_.tick();
         if (signalled && !interrupting_ && running_ && !seats_.empty() && !seats_.front()->finished)
             mail(0, Interrupted{});
+        watch_gathering(now);
         if (running_) watch_others(now);
     } else if (running_) {
         watch_first(now);

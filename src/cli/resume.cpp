@@ -1,0 +1,183 @@
+#include "cli/resume.hpp"
+
+#include "cli/json_reader.hpp"
+#include "cli/log.hpp"
+#include "trace/checkpoint_writer.hpp"
+#include "trace/environment.hpp"
+
+#include <fmt/format.h>
+
+#include <cctype>
+#include <cmath>
+#include <filesystem>
+
+namespace rubato::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+void collect(const Node& a, const Node& b, const std::string& path, std::vector<std::string>& keys) {
+    if (!a.is(Node::Kind::object) || !b.is(Node::Kind::object)) {
+        if (!same_value(a, b)) keys.push_back(path);
+        return;
+    }
+    const auto below = [&](const std::string& key) { return path.empty() ? key : path + "." + key; };
+    for (const auto& member : a.members) {
+        const Node* other = b.find(member.key);
+        if (other == nullptr)
+            keys.push_back(below(member.key));
+        else
+            collect(member.value, *other, below(member.key), keys);
+    }
+    for (const auto& member : b.members)
+        if (a.find(member.key) == nullptr) keys.push_back(below(member.key));
+}
+
+Node identity_of(const std::string& json) {
+    return parse_json(json, {std::make_shared<const std::string>("checkpoint"), 1, 0});
+}
+
+std::string listed(const std::vector<std::string>& keys) {
+    constexpr std::size_t most = 6;
+    std::string text;
+    for (std::size_t i = 0; i < keys.size() && i < most; ++i) text += (i == 0 ? "" : ", ") + keys[i];
+    if (keys.size() > most) text += fmt::format(" and {} more", keys.size() - most);
+    return text;
+}
+
+/// Whether there is nothing that a run has left.
+bool holds_no_run(const std::string& directory) {
+    std::error_code error;
+    return !fs::exists(directory, error) || fs::is_empty(directory, error);
+}
+
+void require_tables(const std::string& directory, const Scenario& scenario, const trace::TableSizes& sizes) {
+    const auto check = [&](const char* name, bool wanted, std::int64_t size) {
+        if (!wanted || size < 0) return;
+        std::error_code error;
+        const auto there = fs::file_size(fs::path(directory) / name, error);
+        if (!error && static_cast<std::int64_t>(there) >= size) return;
+        throw InputError(directory + "/" + name +
+                         (error ? ": is missing" : fmt::format(": has {} bytes", static_cast<std::int64_t>(there))) +
+                         fmt::format(", but the checkpoint was made when it had {}: the run cannot go on with its "
+                                     "tables; --force starts again",
+                                     size));
+    };
+    check("gradients.csv", scenario.trace.gradients, sizes.gradients);
+    check("updates.csv", scenario.trace.updates, sizes.updates);
+    check("evals.csv", true, sizes.evals);
+}
+
+/// A run cannot stop before where it is.
+void require_way_to_go(const std::string& name, const Loaded& loaded, const ServerState& state) {
+    const StopSpec& stop = loaded.scenario.stop;
+    const auto passed = [&](const char* key, double limit, double reached) {
+        throw InputError(name +
+                         fmt::format(": is beyond stop.{} = {:.10g}: it holds {:.10g}; a longer stop is allowed, "
+                                     "a shorter one is not",
+                                     key, limit, reached));
+    };
+    const double epochs =
+        static_cast<double>(state.samples) / static_cast<double>(std::max<std::int64_t>(1, loaded.samples));
+    if (stop.epochs && epochs > *stop.epochs) passed("epochs", *stop.epochs, epochs);
+    if (stop.updates && state.version > *stop.updates)
+        passed("updates", static_cast<double>(*stop.updates), static_cast<double>(state.version));
+    if (stop.gradients && state.accepted > *stop.gradients)
+        passed("gradients", static_cast<double>(*stop.gradients), static_cast<double>(state.accepted));
+    const double seconds = static_cast<double>(state.now_ns) * 1e-9;
+    if (stop.seconds && seconds > *stop.seconds) passed("seconds", *stop.seconds, seconds);
+}
+
+/// Whether an expression looks at a variable.
+bool looks_at(std::string_view text, std::string_view name) {
+    const auto part_of_name = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; };
+    for (auto at = text.find(name); at != text.npos; at = text.find(name, at + 1)) {
+        const auto end = at + name.size();
+        if ((at == 0 || !part_of_name(text[at - 1])) && (end == text.size() || !part_of_name(text[end]))) return true;
+    }
+    return false;
+}
+
+}  // namespace
+
+std::string identity_json(const Loaded& loaded) {
+    Node tree = loaded.tree;
+    for (const char* key : {"stop", "trace"}) tree.erase(key);
+    if (Node* execution = tree.find("execution")) execution->erase("checkpoint");
+    return to_json(tree, false);
+}
+
+std::vector<std::string> differing_keys(const Loaded& loaded, const std::string& identity) {
+    std::vector<std::string> keys;
+    collect(identity_of(identity_json(loaded)), identity_of(identity), "", keys);
+    return keys;
+}
+
+std::optional<trace::Checkpoint> checkpoint_to_resume(const std::string& directory, const Loaded& loaded,
+                                                      const std::string& backend) {
+    if (holds_no_run(directory)) {
+        note(directory + " holds no run yet, so there is nothing to resume: the run begins");
+        return std::nullopt;
+    }
+    const auto count = trace::checkpoint_versions(directory).size();
+    if (count == 0)
+        throw InputError(directory +
+                         ": holds no checkpoint to resume from (execution.checkpoint says when they are "
+                         "made); --force starts again");
+    const auto refused = [](const std::string& line) { warn(line + "; the one before it is looked at"); };
+    auto found = trace::newest_checkpoint(directory, refused);
+    if (!found)
+        throw InputError(trace::checkpoint_folder(directory) +
+                         fmt::format(": none of {} checkpoints can be read; --force starts again", count));
+    const auto& head = found->head;
+    const std::string name = trace::checkpoint_folder(directory) + "/" + std::to_string(head.version()) + ".ckpt";
+    if (head.backend != backend)
+        throw InputError(name + ": is of a run on backend " + head.backend + "; expected --backend " + head.backend);
+    if (const auto keys = differing_keys(loaded, head.scenario); !keys.empty())
+        throw InputError(name + ": is of another scenario, which differs in " + listed(keys) +
+                         "; only stop, trace and execution.checkpoint may change; --force starts again, --out names "
+                         "another folder");
+    if (head.roles.books.size() != static_cast<std::size_t>(loaded.scenario.lambda()) ||
+        head.roles.server.begun.size() != head.roles.books.size())
+        throw InputError(name + ": is of another number of workers");
+    require_way_to_go(name, loaded, head.roles.server);
+    require_tables(directory, loaded.scenario, head.recorder.tables);
+    if (head.program != trace::program_version())
+        warn(name + " was written by rubato " + head.program + ", this is " + trace::program_version());
+    note(fmt::format(
+        "{} goes on from version {}, {:.6g} epochs and {:.6g} s", directory, head.version(),
+        static_cast<double>(head.roles.server.samples) / static_cast<double>(std::max<std::int64_t>(1, loaded.samples)),
+        static_cast<double>(head.roles.server.now_ns) * 1e-9));
+    return found;
+}
+
+trace::RecorderResume recorder_resume(const trace::Checkpoint& checkpoint) {
+    const auto& head = checkpoint.head;
+    return {head.recorder, head.roles.server.now_ns, trace::to_text(head.roles)};
+}
+
+std::unique_ptr<trace::CheckpointWriter> checkpoint_writer(const std::string& directory, const Loaded& loaded,
+                                                           const std::string& backend,
+                                                           const trace::Checkpoint* resumed) {
+    if (!loaded.scenario.checkpoint.any()) return nullptr;
+    trace::CheckpointHead base;
+    base.program = trace::program_version();
+    base.backend = backend;
+    base.scenario = identity_json(loaded);
+    return std::make_unique<trace::CheckpointWriter>(directory, std::move(base), resumed,
+                                                     [](const std::string& line) { warn(line); });
+}
+
+// Exact where nothing is ever in flight at an update: the round of a barrier, or the gradient of the only worker.
+std::string resume_sentence(const Scenario& scenario) {
+    const StalenessRule& rule = scenario.optimizer.staleness_rule;
+    const bool barrier = scenario.protocol.name == "hardsync";
+    if (rule.expression && looks_at(rule.expression->text(), "age"))
+        return "legal: the staleness rule looks at age, which a restart changes; no sample counts twice or is lost";
+    if (barrier) return "exact: the same weights, bit for bit, as a run that nothing disturbed";
+    if (scenario.lambda() == 1) return "exact: with one worker, the same weights, bit for bit, as an undisturbed run";
+    return "legal: what was in flight is computed again, so the order of arrival is another; no sample counts twice or "
+           "is lost";
+}
+
+}  // namespace rubato::cli

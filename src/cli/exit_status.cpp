@@ -8,10 +8,12 @@
 #include "sim/schedule/delays.hpp"
 #include "trace/recorder.hpp"
 
+#include <chrono>
 #include <cstdio>
 #include <new>
 #include <string>
 #include <system_error>
+#include <thread>
 
 namespace rubato::cli {
 
@@ -20,7 +22,9 @@ namespace {
 bool others_tell = false;
 
 void wrong_input(const std::string& text) {
-    if (!others_tell) error(text);
+    if (!others_tell) return error(text);
+    // Launchers end all ranks as soon as one has failed: the one that speaks goes first.
+    std::this_thread::sleep_for(std::chrono::seconds(1));
 }
 
 }  // namespace

@@ -3,10 +3,12 @@
 Usage: runs_test.py RUBATO.
 """
 
+import json
 import os
+import subprocess
 import unittest
 
-from launch import LaunchTest, weights_hash
+from launch import MPIRUN, PROGRAM, LaunchTest, weights_hash
 
 POLICIES = [{"name": "hardsync"}, {"name": "n-softsync", "n": 1}, {"name": "n-softsync", "n": 2}, {"name": "async"}]
 
@@ -103,6 +105,32 @@ class RunsTest(LaunchTest):
                     told += file.read()
         self.assertIn("libmpi", told)
         self.assertNotIn("libsimgrid", told)
+
+    def test_ranks_measure_together(self) -> None:
+        # The launcher's ranks compute at once, and their messages are those of the profile.
+        scenario = learning({"name": "async"}, 2)
+        command = self.command(3, scenario, "scenario")
+        program = command.index(PROGRAM)
+        told = self.path("profile.json")
+        subprocess.run([*command[:program + 1], "calibrate", self.path("scenario.json"), "--seconds", "3", "--out", told],
+                       check=True, capture_output=True, timeout=100)
+        with open(told, encoding="utf-8") as file:
+            profile = json.load(file)
+        device = profile["compute"]["default"]
+        self.assertIn("2", device["host_sharing"])
+        self.assertGreater(device["batches"]["16"]["n"], 20)
+        self.assertGreater(profile["network"]["latency_s"], 0)
+        self.assertFalse([text for text in profile.get("notes", []) if "thread to thread" in text])
+        scenario["cluster"] = {"profile": told}
+        self.assertEqual(self.run_on("sim", scenario, "predicted")["status"], "finished")
+
+    def test_copies_of_other_calibrations_are_refused(self) -> None:
+        self.run_on("sim", learning({"name": "async"}, 1), "run")
+        command = [*MPIRUN, "-n", "2", PROGRAM, "calibrate", "--run", self.path("run"), "--out", self.path("p.json")]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+        self.assertEqual(done.returncode, 2)
+        self.assertEqual(done.stderr.count("rubato: "), 1, done.stderr)
+        self.assertFalse(os.path.exists(self.path("p.json")))
 
     def test_several_workers_of_a_rank(self) -> None:
         scenario = learning({"name": "hardsync"}, 5)

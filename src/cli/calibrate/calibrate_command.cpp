@@ -2,6 +2,7 @@
 #include "cli/calibrate/measure.hpp"
 #include "cli/calibrate/of_run.hpp"
 #include "cli/calibrate/of_tables.hpp"
+#include "cli/calibrate/rank_session.hpp"
 #include "cli/calibrate/stopwatch.hpp"
 #include "cli/calibrate/use_profile.hpp"
 #include "cli/commands.hpp"
@@ -13,6 +14,7 @@
 #include "cli/log.hpp"
 #include "cli/oddities.hpp"
 #include "cli/signals.hpp"
+#include "cli/sweep/ranks.hpp"
 #include "learn/task.hpp"
 #include "trace/line_file.hpp"
 
@@ -25,6 +27,8 @@
 #include <cstdio>
 #include <ctime>
 #include <filesystem>
+#include <memory>
+#include <optional>
 
 namespace rubato::cli {
 namespace {
@@ -155,7 +159,7 @@ private:
     Clock::time_point begin_ = Clock::now();
 };
 
-Profile measured_here(const CalibrateOptions& options) {
+Loaded load_to_measure(const CalibrateOptions& options) {
     std::vector<std::string> notes;
     Node tree = read_layers(options.scenario, options.sets, notes);
     drop_profiles(tree);
@@ -168,13 +172,53 @@ Profile measured_here(const CalibrateOptions& options) {
                          "the scenario is timing only and has no gradients to measure: name a model with "
                          "\"gradients\": \"real\"");
     require_files(loaded);
+    return loaded;
+}
+
+/// fabric: of the ranks that measure together; null: this process alone.
+Profile measured_here(const CalibrateOptions& options, exec::Fabric* fabric) {
+    const Loaded loaded = load_to_measure(options);
     const auto task = learn::make_task(loaded.scenario);
     const ProgressLine line(options.quiet);
     MeasureOptions measurement;
     measurement.seconds = options.seconds;
     measurement.interrupted = &watch_signals();
     measurement.progress = [&line](const std::string& text) { line.show(text); };
+    std::optional<RankSession> session;
+    if (fabric != nullptr) {
+        session.emplace(*fabric, *task, measurement.interrupted);
+        measurement.ranks = fabric->size() - 1;
+        measurement.rank_gradients = [&](int batch, int workers, double limit_s) {
+            return session->gradients(batch, workers, limit_s);
+        };
+        measurement.rank_messages = [&](const std::vector<double>& bytes) {
+            return std::optional(session->messages(bytes, 0.1 * options.seconds));
+        };
+    }
     return measure(loaded.scenario, *task, measurement);
+}
+
+/// A rank but the first: it reads the same scenario and does as it is asked.
+int serve(const CalibrateOptions& options, exec::Fabric& fabric) {
+    const Loaded loaded = load_to_measure(options);
+    serve_calibration(fabric, *learn::make_task(loaded.scenario));
+    return exit_finished;
+}
+
+/// The ranks of mpirun, where there are several; null otherwise. All that may be wrong with the input is found out by
+/// each of them before.
+std::unique_ptr<exec::Fabric> ranks_of(const CalibrateOptions& options) {
+    const Rank rank = find_rank();
+    if (rank.count < 2) return nullptr;
+    if (rank.number > 0) {
+        leave_wrong_input_to_others();
+        be_quiet();
+    }
+    if (options.scenario.empty())
+        throw InputError("calibrate: a launcher has started " + std::to_string(rank.count) +
+                         " copies, and only the measurement of a scenario is a matter for several");
+    learn::make_task(load_to_measure(options).scenario);
+    return exec::open_mpi();
 }
 
 }  // namespace
@@ -183,9 +227,11 @@ int calibrate_command(const CalibrateOptions& options) try {
     if (options.quiet) be_quiet();
     check_sources(options);
     const std::string path = output_path(options);
-    check_output(path, options.force);
+    if (find_rank().number == 0) check_output(path, options.force);
+    const auto fabric = ranks_of(options);
+    if (fabric && fabric->rank() > 0) return serve(options, *fabric);
     Profile profile;
-    if (!options.scenario.empty()) profile = measured_here(options);
+    if (!options.scenario.empty()) profile = measured_here(options, fabric.get());
     if (!options.run.empty()) profile = profile_of_run(options.run);
     // What was measured by itself says more than what a run shows by the way.
     if (!options.timings.empty()) {

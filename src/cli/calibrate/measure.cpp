@@ -57,7 +57,8 @@ class Session {
 public:
     Session(const Scenario& scenario, const learn::Task& task, const MeasureOptions& options)
         : scenario_(scenario), task_(task), options_(options) {
-        workers_ = std::min(scenario.lambda(), threads_a_core * usable_cores());
+        workers_ = options.rank_gradients ? std::min(scenario.lambda(), options.ranks)
+                                          : std::min(scenario.lambda(), threads_a_core * usable_cores());
     }
 
     Profile run() {
@@ -67,8 +68,12 @@ public:
         profile_.cores = usable_cores();
         if (workers_ < scenario_.lambda())
             profile_.notes.push_back(
-                fmt::format("compute: {} workers at once were measured, {} a core of this machine; the scenario has {}",
-                            workers_, threads_a_core, scenario_.lambda()));
+                options_.rank_gradients
+                    ? fmt::format("compute: {} ranks at once were measured; the scenario has {} workers", workers_,
+                                  scenario_.lambda())
+                    : fmt::format(
+                          "compute: {} workers at once were measured, {} a core of this machine; the scenario has {}",
+                          workers_, threads_a_core, scenario_.lambda()));
         measure_compute();
         tell("updates of the server");
         profile_.server = time_updates(scenario_.optimizer, task_.parameters(), server_share * options_.seconds,
@@ -85,6 +90,7 @@ private:
 
     std::vector<double> gradients(int batch, int workers, double limit_s) const {
         tell(fmt::format("gradients of {} samples, {} at once", batch, workers));
+        if (options_.rank_gradients) return options_.rank_gradients(batch, workers, limit_s);
         return time_gradients(task_, batch, workers, limit_s, options_.interrupted);
     }
 

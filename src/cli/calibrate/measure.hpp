@@ -25,9 +25,14 @@ struct RankTimes {
 /// rank of a job.
 using RankMessages = std::function<std::optional<std::vector<RankTimes>>(const std::vector<double>& bytes)>;
 
+/// Seconds of gradients of `batch` samples while so many ranks compute at once, for so long at most.
+using RankGradients = std::function<std::vector<double>(int batch, int workers, double limit_s)>;
+
 struct MeasureOptions {
     double seconds = 60;                                 ///< limit; what is stable earlier ends earlier
     RankMessages rank_messages;                          ///< null: messages are handed between threads
+    RankGradients rank_gradients;                        ///< null: gradients are computed on threads
+    int ranks = 0;                                       ///< that compute gradients
     const std::atomic<bool>* interrupted = nullptr;      ///< null: never
     std::function<void(const std::string&)> progress{};  ///< called with what is being measured, and how far it is
 };
@@ -42,9 +47,10 @@ Profile measure(const Scenario& scenario, const learn::Task& task, const Measure
 // The parts; limit_s: of each.
 
 /// Seconds of single gradients of `batch` samples while `workers` threads compute at once, until the estimates of all
-/// are stable, warm-up left out. At least one for each worker.
+/// are stable, warm-up left out; `whole`: for all of the limit, since others compute beside them. At least one for each
+/// worker.
 std::vector<double> time_gradients(const learn::Task& task, int batch, int workers, double limit_s,
-                                   const std::atomic<bool>* interrupted);
+                                   const std::atomic<bool>* interrupted, bool whole = false);
 
 /// Taking a gradient in and updating the weights, over bytes of the weights: the update of one gradient, and what each
 /// further one adds. parameters: of the scenario's model; sizes around it are measured, too.

@@ -17,6 +17,7 @@ struct Measurement {
     int batch;
     double limit_s;
     const std::atomic<bool>* interrupted;
+    bool whole;
     std::vector<float> weights;
     std::barrier<> start;
     std::atomic<int> unstable;  ///< threads whose estimate is not yet stable; the others go on, for the sake of sharing
@@ -61,7 +62,7 @@ void compute(Measurement& shared, int worker, int workers) {
             --shared.unstable;
         }
         if (shared.interrupted != nullptr && *shared.interrupted) break;
-    } while (shared.unstable > 0 && seconds_since(begin) < shared.limit_s);
+    } while ((shared.whole || shared.unstable > 0) && seconds_since(begin) < shared.limit_s);
     const std::lock_guard lock(shared.mutex);
     shared.seconds.insert(shared.seconds.end(), seconds.begin(), seconds.end());
 }
@@ -69,11 +70,12 @@ void compute(Measurement& shared, int worker, int workers) {
 }  // namespace
 
 std::vector<double> time_gradients(const learn::Task& task, int batch, int workers, double limit_s,
-                                   const std::atomic<bool>* interrupted) {
+                                   const std::atomic<bool>* interrupted, bool whole) {
     Measurement shared{task,
                        batch,
                        limit_s,
                        interrupted,
+                       whole,
                        std::vector<float>(static_cast<std::size_t>(task.parameters())),
                        std::barrier<>(workers),
                        workers,

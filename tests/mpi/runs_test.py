@@ -112,8 +112,8 @@ class RunsTest(LaunchTest):
         command = self.command(3, scenario, "scenario")
         program = command.index(PROGRAM)
         told = self.path("profile.json")
-        subprocess.run([*command[:program + 1], "calibrate", self.path("scenario.json"), "--seconds", "3", "--out", told],
-                       check=True, capture_output=True, timeout=100)
+        calibrate = [*command[:program + 1], "calibrate", self.path("scenario.json"), "--seconds", "3", "--out", told]
+        subprocess.run(calibrate, check=True, capture_output=True, timeout=100)
         with open(told, encoding="utf-8") as file:
             profile = json.load(file)
         device = profile["compute"]["default"]

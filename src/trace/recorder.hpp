@@ -94,6 +94,7 @@ struct DriverReport {
     double wall_s = 0;
     int ranks = 1;                                  ///< processes of the run
     bool oversubscribed = false;                    ///< more of them on a host than cores
+    bool bound_to_one_core = false;                 ///< what computes and what moves messages take turns on it
     std::optional<std::int64_t> clock_residual_ns;  ///< by how much clocks of ranks moved apart; none: one clock
 };
 

@@ -2,6 +2,7 @@
 
 #include <sched.h>
 #include <sys/prctl.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -54,9 +55,11 @@ RankRun::RankRun(const RunInput& input, Fabric& fabric)
     keeps_rows_ = rank_ != 0;
     patience_s_ = 0.4;  // mpirun kills about a second after it has passed a signal on
     report_.ranks = map_.ranks();
-    report_.oversubscribed = usable_cores() < fabric.ranks_on_host();
+    const auto host_cores = static_cast<int>(::sysconf(_SC_NPROCESSORS_ONLN));
+    report_.oversubscribed = host_cores < fabric.ranks_on_host();
+    report_.bound_to_one_core = usable_cores() == 1 && host_cores > 1;
     // Who spins takes a core that somebody else may compute on.
-    if (usable_cores() >= 2 * fabric.ranks_on_host()) spin_ns_ = 10 * late_wakeup();
+    if (usable_cores() > 1 && host_cores >= 2 * fabric.ranks_on_host()) spin_ns_ = 10 * late_wakeup();
     others_.resize(static_cast<std::size_t>(map_.ranks()));
     received_.resize(static_cast<std::size_t>(scenario_.lambda()));
 }

@@ -8,9 +8,9 @@
 
 namespace rubato::exec {
 
-/// Sends messages of each size there and back between rank 0 and another one. Both call it, each with the other as its peer,
-/// with the same sizes; `limit_s` in all. Returns (bytes, seconds) of single ways, half a round trip each, on rank 0, and
-/// nothing on the other. Sizes below that of a float32 are rounded up to it. Throws FabricError.
+/// Sends messages of each size there and back between rank 0 and another one, which both call it, with each other as
+/// peers and the same sizes; `limit_s` in all. Returns (bytes, seconds) of single ways, half a round trip each, on rank
+/// 0, and nothing on the other. Sizes below that of a float32 are rounded up to it. Throws FabricError.
 std::vector<std::pair<double, double>> time_messages(Fabric& fabric, int peer, const std::vector<double>& bytes,
                                                      double limit_s);
 

@@ -227,6 +227,8 @@ void run_rank(const RunOptions& options, exec::Fabric& fabric, Outcome& outcome)
     });
     if (team.first()) {
         if (report.oversubscribed) warn("more ranks on this host than cores: times are those of ranks that take turns");
+        if (report.bound_to_one_core && !report.oversubscribed)
+            warn("ranks are bound to a core each, where computation and messages take turns: mpirun --bind-to none");
         outcome.status = conclude(options, directory, *recorder, report);
     } else {
         outcome.status = report.status == Status::finished ? exit_finished : exit_ended_otherwise;

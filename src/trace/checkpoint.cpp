@@ -37,7 +37,7 @@ public:
             mix(word);
         }
         std::uint64_t rest = 0;
-        std::memcpy(&rest, at, bytes);
+        if (bytes > 0) std::memcpy(&rest, at, bytes);  // nothing may lie nowhere
         mix(rest);
     }
     std::uint64_t value() const { return state_; }
@@ -177,7 +177,7 @@ public:
         for (const auto count : counts) {
             auto& array = out.emplace_back(static_cast<std::size_t>(count));
             const std::size_t size = array.size() * sizeof(float);
-            std::memcpy(array.data(), rest_.data(), size);
+            if (size > 0) std::memcpy(array.data(), rest_.data(), size);
             sum.add(rest_.data(), size);
             rest_.remove_prefix(size);
         }

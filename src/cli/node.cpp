@@ -88,6 +88,11 @@ std::int64_t Node::whole() const {
     return kind == Kind::integer ? integer : static_cast<std::int64_t>(number);
 }
 
+std::string text_at(const Node& node, std::string_view key) {
+    const Node* found = node.find(key);
+    return found && found->is(Node::Kind::string) ? found->text : "";
+}
+
 std::string_view kind_name(Node::Kind kind) {
     switch (kind) {
         case Node::Kind::null: return "null";

@@ -52,6 +52,9 @@ struct Member {
     Node value;
 };
 
+/// Text of a key; empty where there is none, or where it is no string.
+std::string text_at(const Node& node, std::string_view key);
+
 /// "a string", "an integer", ... as messages name it.
 std::string_view kind_name(Node::Kind kind);
 /// "the string \"8\"", "the number 0.5", "an object": a value as messages show it.

@@ -126,13 +126,10 @@ trace::DriverReport compute(RecordedRun& run, const Loaded& changed, const learn
             return progress;
         },
         quiet);
-    const auto result =
-        trace::replay(run.log, make_roles(run.loaded.scenario, run.header.samples, run.header.parameters),
-                      [&](Time now, RoleId role, const Event& event, const Actions& actions) {
-                          recomputation.take(now, role, event, actions);
-                          bar.tick();
-                          return !recomputation.stopped() && !interrupted;
-                      });
+    const auto result = replay_into(run, recomputation, [&] {
+        bar.tick();
+        return !recomputation.stopped() && !interrupted;
+    });
     if (result.complete) recomputation.end();
     const auto hash = recomputation.weights_hash();
     retelling.close(recomputation);

@@ -2,7 +2,9 @@
 
 #include "cli/json_reader.hpp"
 #include "cli/sweep/csv.hpp"
+#include "core/role.hpp"
 #include "trace/checkpoint.hpp"
+#include "trace/event_log.hpp"
 
 #include <fmt/format.h>
 
@@ -15,11 +17,6 @@ namespace rubato::cli {
 namespace {
 
 namespace fs = std::filesystem;
-
-std::string text_at(const Node& node, const char* key) {
-    const Node* found = node.find(key);
-    return found && found->is(Node::Kind::string) ? found->text : "";
-}
 
 void read_summary(RecordedRun& run) {
     std::error_code error;
@@ -130,6 +127,15 @@ std::string verdict(const RecordedRun& run, const trace::ReplayResult& result) {
         return fmt::format("{}: differs: the log breaks off after line {}, but the run has ended and left its summary",
                            run.log_path, result.lines);
     return {};
+}
+
+trace::ReplayResult replay_into(RecordedRun& run, sim::Recomputation& recomputation,
+                                const std::function<bool()>& go_on) {
+    return trace::replay(run.log, make_roles(run.loaded.scenario, run.header.samples, run.header.parameters),
+                         [&](Time now, RoleId role, const Event& event, const Actions& actions) {
+                             recomputation.take(now, role, event, actions);
+                             return go_on();
+                         });
 }
 
 }  // namespace rubato::cli

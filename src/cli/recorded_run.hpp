@@ -4,12 +4,14 @@
 #include "cli/load.hpp"
 #include "core/run_state.hpp"
 #include "learn/task.hpp"
+#include "sim/replay/recomputation.hpp"
 #include "trace/log_format.hpp"
 #include "trace/recorder.hpp"
 #include "trace/replay_result.hpp"
 
 #include <cstdint>
 #include <fstream>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -52,5 +54,9 @@ std::unique_ptr<learn::Task> recorded_task(const RecordedRun& run);
 
 /// Empty, or why the replayed log is not that of the run: it differs, or it breaks off although the run has ended.
 std::string verdict(const RecordedRun& run, const trace::ReplayResult& result);
+
+/// Replays the log, and has what is replayed computed; `go_on` is asked after each step.
+trace::ReplayResult replay_into(RecordedRun& run, sim::Recomputation& recomputation,
+                                const std::function<bool()>& go_on);
 
 }  // namespace rubato::cli

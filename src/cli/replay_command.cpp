@@ -77,13 +77,10 @@ trace::ReplayResult read_log(RecordedRun& run, sim::Recomputation& recomputation
             return progress;
         },
         quiet);
-    const auto result =
-        trace::replay(run.log, make_roles(run.loaded.scenario, run.header.samples, run.header.parameters),
-                      [&](Time now, RoleId role, const Event& event, const Actions& actions) {
-                          recomputation.take(now, role, event, actions);
-                          bar.tick();
-                          return true;
-                      });
+    const auto result = replay_into(run, recomputation, [&bar] {
+        bar.tick();
+        return true;
+    });
     if (result.same && result.complete) recomputation.end();
     return result;
 }

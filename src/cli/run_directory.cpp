@@ -15,11 +15,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-std::string text_at(const Node& node, const char* key) {
-    const Node* found = node.find(key);
-    return found && found->is(Node::Kind::string) ? found->text : "";
-}
-
 /// The tree in a file, or null where there is none that can be read.
 Node read_or_null(const fs::path& path) {
     std::error_code error;

@@ -3,7 +3,7 @@
 //
 // Prints a JSON object a figure with its target. A push and a pull of one size, in turn, by MPI_Send and MPI_Recv and
 // by the driver's mail, interleaved; then pushes under a computation that takes longer.
-#include "exec/mpi/mail.hpp"
+#include "exec/mpi/mail_end.hpp"
 
 #define OMPI_SKIP_MPICXX 1
 #include <mpi.h>
@@ -29,75 +29,6 @@ double seconds_since(Clock::time_point begin) {
     return std::chrono::duration<double>(Clock::now() - begin).count();
 }
 
-Time now_ns() {
-    return std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now().time_since_epoch()).count();
-}
-
-/// Rank 0 is the server, rank 1 a worker, without roles: what is delivered is let go of, and counted.
-class Ends {
-public:
-    Ends(Fabric& fabric, std::int64_t count)
-        : fabric_(fabric),
-          count_(count),
-          office_(count, [](RoleId, const Event&) {}),
-          mail_(
-              fabric, office_, RankMap{}, MailOptions{}, [this](RoleId, const Event& event) { came(event); },
-              [](int, const Note&, std::string_view) {}),
-          own_(office_.allocate()) {
-        office_.when_freed([this](std::int32_t channel) { freed_.push_back(channel); });
-        std::fill_n(office_.data(own_).data(), count, 1.0F);
-    }
-
-    void send() {
-        const bool worker = fabric_.rank() == 1;
-        Send send;
-        send.id = ++id_;
-        send.to = worker ? 0 : 1;
-        send.channel = worker ? Channel::gradient : Channel::weights;
-        if (worker)
-            send.message = Push{};
-        else
-            send.message = Weights{};
-        send.payload = {own_, 0, count_};
-        mail_.send(worker ? 1 : 0, send, now_ns());
-    }
-    void turn() {
-        mail_.progress(now_ns());
-        for (std::size_t i = 0; i < freed_.size(); ++i) mail_.slot_freed(freed_[i], now_ns());
-        freed_.clear();
-    }
-    template <class Done>
-    void until(Done done) {
-        while (!done()) turn();
-    }
-    void await_delivery() {
-        until([&] { return delivered_ > awaited_; });
-        ++awaited_;
-    }
-    void await_taken() {
-        until([&] { return taken_ == id_; });
-    }
-    bool all_taken() const { return taken_ == id_; }
-
-private:
-    void came(const Event& event) {
-        if (const auto* delivered = std::get_if<Delivered>(&event)) {
-            ++delivered_;
-            office_.release(delivered->payload.buffer, 0);
-        } else {
-            ++taken_;
-        }
-    }
-
-    Fabric& fabric_;
-    std::int64_t count_;
-    std::vector<std::int32_t> freed_;
-    PostOffice office_;
-    Mail mail_;
-    BufferId own_;
-    std::int64_t id_ = 0, delivered_ = 0, taken_ = 0, awaited_ = 0;
-};
-
 /// Seconds of a push and a pull.
 double bare_pair(int rank, std::vector<float>& out, std::vector<float>& in) {
     const auto bytes = static_cast<int>(out.size() * sizeof(float));
@@ -108,11 +39,11 @@ double bare_pair(int rank, std::vector<float>& out, std::vector<float>& in) {
     return seconds_since(begin);
 }
 
-double mail_pair(int rank, Ends& ends) {
+double mail_pair(int rank, MailEnd& end) {
     const auto begin = Clock::now();
-    if (rank == 1) ends.send();
-    ends.await_delivery();
-    if (rank == 0) ends.send();
+    if (rank == 1) end.send();
+    end.await_delivery();
+    if (rank == 0) end.send();
     return seconds_since(begin);
 }
 
@@ -133,7 +64,7 @@ void compare(Fabric& fabric, std::size_t bytes, int repeats) {
     std::vector<float> out(bytes / sizeof(float), 1), in(out.size());
     std::vector<double> bare, own;
     {
-        Ends ends(fabric, count);
+        MailEnd end(fabric, 1 - fabric.rank(), count);
         for (int round = 0; round < 10; ++round) {
             // In blocks, so that each finds its caches as it left them.
             for (int i = 0; i < repeats; ++i) {
@@ -142,10 +73,10 @@ void compare(Fabric& fabric, std::size_t bytes, int repeats) {
             }
             MPI_Barrier(MPI_COMM_WORLD);
             for (int i = 0; i < repeats; ++i) {
-                const double s = mail_pair(fabric.rank(), ends);
+                const double s = mail_pair(fabric.rank(), end);
                 if (i > repeats / 4) own.push_back(s);
             }
-            ends.await_taken();
+            end.await_taken();
             MPI_Barrier(MPI_COMM_WORLD);
         }
     }
@@ -162,13 +93,13 @@ void compare(Fabric& fabric, std::size_t bytes, int repeats) {
 /// Pushes go out while a lane computes: how much of their time is hidden?
 void hide(Fabric& fabric, std::size_t bytes) {
     const auto count = static_cast<std::int64_t>(bytes / sizeof(float));
-    Ends ends(fabric, count);
+    MailEnd end(fabric, 1 - fabric.rank(), count);
     const auto push = [&] {
         if (fabric.rank() == 1) {
-            ends.send();
-            ends.await_taken();
+            end.send();
+            end.await_taken();
         } else {
-            ends.await_delivery();
+            end.await_delivery();
         }
     };
     const auto spin = [](double seconds) {

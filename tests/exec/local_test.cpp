@@ -1,12 +1,10 @@
 // The local backend: the same roles as in simulation, as threads in real time.
-#include "exec/local.hpp"
-#include "support/simulate.hpp"
+#include "run_local.hpp"
 #include "support/temporary_directory.hpp"
 #include "trace/event_log.hpp"
 
 #include <doctest/doctest.h>
 #include <fstream>
-#include <mutex>
 #include <sstream>
 #include <thread>
 
@@ -42,19 +40,9 @@ LocalResult run_here(const Scenario& scenario, const learn::Task& task,
     options.places = exec::local_places(scenario);
     trace::Recorder recorder(scenario, options);
     exec::RunInput input;
-    input.scenario = &scenario;
-    input.task = &task;
-    input.samples = task.samples();
-    input.parameters = task.parameters();
-    input.recorder = &recorder;
     input.interrupted = interrupted;
     LocalResult result;
-    std::mutex mutex;
-    input.observer = [&](Time, RoleId, const Event&, const Actions& actions) {
-        std::lock_guard lock(mutex);
-        result.ledger.add(actions);
-    };
-    result.report = exec::run_local(input);
+    result.report = run_watched(scenario, task, recorder, input, result.ledger);
     recorder.finish(result.report);
     std::ifstream in(directory.path() / "run" / "events.log");
     std::stringstream content;

@@ -1,13 +1,11 @@
 // The local backend saves and goes on, in real time.
-#include "exec/local.hpp"
-#include "support/simulate.hpp"
+#include "run_local.hpp"
 #include "support/temporary_directory.hpp"
 #include "trace/checkpoint_writer.hpp"
 
 #include <doctest/doctest.h>
 
 #include <algorithm>
-#include <mutex>
 
 using namespace rubato;
 using namespace rubato::test;
@@ -34,20 +32,10 @@ Ending run_in(const std::string& directory, const Scenario& scenario, const lear
     trace::CheckpointWriter writer(directory, {}, resume,
                                    [](const std::string& line) { throw std::runtime_error(line); });
     exec::RunInput input;
-    input.scenario = &scenario;
-    input.task = &task;
-    input.samples = task.samples();
-    input.parameters = task.parameters();
-    input.recorder = &recorder;
     input.checkpoints = &writer;
     input.resume = resume;
     Ending ending;
-    std::mutex mutex;
-    input.observer = [&](Time, RoleId, const Event&, const Actions& actions) {
-        std::lock_guard lock(mutex);
-        ending.ledger.add(actions);
-    };
-    ending.report = exec::run_local(input);
+    ending.report = run_watched(scenario, task, recorder, input, ending.ledger);
     ending.summary = recorder.finish(ending.report);
     return ending;
 }

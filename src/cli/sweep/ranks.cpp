@@ -1,7 +1,5 @@
 #include "cli/sweep/ranks.hpp"
 
-#include <sched.h>
-#include <algorithm>
 #include <cstdlib>
 
 namespace rubato::cli {
@@ -37,12 +35,6 @@ Rank find_rank() {
         return {rank, size, on_host > 0 ? on_host : size};
     }
     return {};
-}
-
-int usable_cores() {
-    cpu_set_t set;
-    if (::sched_getaffinity(0, sizeof set, &set) != 0) return 1;
-    return std::max(1, CPU_COUNT(&set));
 }
 
 }  // namespace rubato::cli

@@ -1,6 +1,8 @@
 // Whether a launcher (mpirun, srun) has started several of this program, and which one this is.
 #pragma once
 
+#include "trace/environment.hpp"
+
 #include <string>
 
 namespace rubato::cli {
@@ -13,7 +15,6 @@ struct Rank {
 /// From the environment that Open MPI, MPICH, Intel MPI and Slurm's srun give each process.
 Rank find_rank();
 
-/// Cores that this process may use.
-int usable_cores();
+using trace::usable_cores;
 
 }  // namespace rubato::cli

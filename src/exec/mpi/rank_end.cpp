@@ -34,15 +34,15 @@ void RankRun::abandon_seats(Status status) {
 
 void RankRun::give_record() {
     if (input_.recorder != nullptr) input_.recorder->close();
-    record_ = counts();
-    record_.bytes = report_.bytes;
-    record_.bytes_in = server_.bytes_in;
-    record_.clock_residual_ns = residual_ns_;
-    record_.gradients = stated_.gradients;
-    record_.workers = stated_.workers;
+    RankRecord record = counts();
+    record.bytes = report_.bytes;
+    record.bytes_in = server_.bytes_in;
+    record.clock_residual_ns = residual_ns_;
+    record.gradients = stated_.gradients;
+    record.workers = stated_.workers;
     Note note;
     note.kind = Note::Kind::record;
-    send_record(record_, note);
+    send_record(record, note);
     pump_until([this] { return mail_.sending() == 0 || abort_; });
 }
 

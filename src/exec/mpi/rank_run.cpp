@@ -1,6 +1,7 @@
 #include "exec/mpi/rank_run.hpp"
 
-#include <sched.h>
+#include "trace/environment.hpp"
+
 #include <sys/prctl.h>
 #include <unistd.h>
 
@@ -12,11 +13,6 @@
 
 namespace rubato::exec {
 namespace {
-
-int usable_cores() {
-    cpu_set_t set;
-    return ::sched_getaffinity(0, sizeof set, &set) == 0 ? std::max(1, CPU_COUNT(&set)) : 1;
-}
 
 /// By how much a short sleep is longer than asked for: 10 us on one machine, over 1 ms on another.
 Time late_wakeup() {
@@ -57,9 +53,9 @@ RankRun::RankRun(const RunInput& input, Fabric& fabric)
     report_.ranks = map_.ranks();
     const auto host_cores = static_cast<int>(::sysconf(_SC_NPROCESSORS_ONLN));
     report_.oversubscribed = host_cores < fabric.ranks_on_host();
-    report_.bound_to_one_core = usable_cores() == 1 && host_cores > 1;
+    report_.bound_to_one_core = trace::usable_cores() == 1 && host_cores > 1;
     // Who spins takes a core that somebody else may compute on.
-    if (usable_cores() > 1 && host_cores >= 2 * fabric.ranks_on_host()) spin_ns_ = 10 * late_wakeup();
+    if (trace::usable_cores() > 1 && host_cores >= 2 * fabric.ranks_on_host()) spin_ns_ = 10 * late_wakeup();
     others_.resize(static_cast<std::size_t>(map_.ranks()));
     received_.resize(static_cast<std::size_t>(scenario_.lambda()));
 }

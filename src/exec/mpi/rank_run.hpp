@@ -121,7 +121,6 @@ private:
     Time heard_first_ns_ = 0;  ///< other ranks: last word of rank 0
     bool interrupting_ = false;
     std::vector<std::int64_t> received_;  ///< rank 0: gradients that have come from each worker
-    RankRecord record_;
 };
 
 }  // namespace rubato::exec

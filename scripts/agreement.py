@@ -64,17 +64,19 @@ def make_real(options: argparse.Namespace) -> None:
                     for name, workers, size, protocol in cells():
                         if size == batch:
                             real_run(options, folder / name, workers, size, protocol)
-                real_run(options, folder / f"calibration-{batch}-{side}", WORKERS[0], batch, {"name": "async"},
-                         "--timeline")
+                for workers in WORKERS:
+                    real_run(options, folder / f"calibration-{workers}-{batch}-{side}", workers, batch,
+                             {"name": "async"}, "--timeline")
 
 
-def simulate(options: argparse.Namespace, real: Path, profile: Path, out: Path) -> None:
-    """The recorded scenario again, timing only, on the profile."""
+def simulate(options: argparse.Namespace, real: Path, profile: Path, out: Path, seed: int) -> None:
+    """The recorded scenario again, timing only, on the profile. Long, for slow moments of a machine are few."""
     parameters = json.loads((real.parent / "size.json").read_text())["parameters"]
     cost = {"push_bytes": 4 * parameters, "pull_bytes": 4 * parameters, "flops_per_sample": 1}
     cluster = {"profile": str(profile.resolve()), "network": {"model": "flow"}}
     sets = ["model.gradients=none", 'data={"samples": 60000}', f"cost={json.dumps(cost)}",
-            f"cluster={json.dumps(cluster)}", "stop.seconds=20"]
+            f"cluster={json.dumps(cluster)}", "stop.seconds=60",
+            "workers.hosts=1", f"seed={seed}"]
     subprocess.run([options.rubato, "run", str(real / "scenario.json"), "--out", str(out), "--quiet", "--force"] +
                    [word for text in sets for word in ("--set", text)], check=True, stderr=subprocess.DEVNULL)
 
@@ -118,8 +120,8 @@ def make_table(options: argparse.Namespace) -> None:
     print("|---|---|---|---|---|---|---|---|---|---|")
     rounds = sorted(options.directory.glob("round*"))
     for folder in rounds:
-        for batch, side in itertools.product(BATCHES, SIDES):
-            run = folder / f"calibration-{batch}-{side}"
+        for workers, batch, side in itertools.product(WORKERS, BATCHES, SIDES):
+            run = folder / f"calibration-{workers}-{batch}-{side}"
             subprocess.run([options.rubato, "calibrate", "--run", str(run), "--out", str(folder / f"{run.name}.json"),
                             "--force", "--quiet"], check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         told = subprocess.run([options.rubato, "check", str(SCENARIO)], check=True, capture_output=True, text=True)
@@ -131,7 +133,8 @@ def make_table(options: argparse.Namespace) -> None:
             measured.append(summary(folder / name))
             for side in SIDES:
                 out = folder / f"predicted-{name}-{side}"
-                simulate(options, folder / name, folder / f"calibration-{batch}-{side}.json", out)
+                simulate(options, folder / name, folder / f"calibration-{workers}-{batch}-{side}.json", out,
+                         len(predicted) + 1)
                 predicted.append(summary(out))
         print(row(name, workers, batch, predicted, measured), flush=True)
 

@@ -108,6 +108,8 @@ ClusterSpec build_cluster(const Node& cluster) {
         if (key != "comment") spec.devices[key] = build_device(device);
     }
     spec.noise.lognormal_cv = cluster.at("noise").at("lognormal_cv").number;
+    if (const Node* common = cluster.at("noise").find("common"))
+        spec.noise.common = {common->at("share").number, quantity(common->at("time_s"), Quantity::duration)};
     const Node& server = cluster.at("server");
     const auto cost = [&](const std::string& key, double& seconds, double& per_byte) {
         seconds = quantity(server.at(key + "_s"), Quantity::duration);

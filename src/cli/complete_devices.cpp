@@ -137,7 +137,8 @@ void complete_devices(Node& root, std::vector<std::string>& notes) {
         scatter = scatter || device.find("quantiles");
     }
     if (scatter && cluster.at("noise").at("lognormal_cv").number > 0)
-        notes.emplace_back("cluster.noise does not apply to devices with quantiles, whose scatter is measured");
+        notes.emplace_back(
+            "cluster.noise.lognormal_cv does not apply to devices with quantiles, whose scatter is measured");
     check_range(cluster.at("server"), "cluster.server");
     if (const Node* star = cluster.at("network").find("star")) check_range(*star, "cluster.network.star");
 }

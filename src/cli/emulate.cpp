@@ -1,7 +1,7 @@
 #include "cli/emulate.hpp"
 
-#include "sim/cost.hpp"
 #include "sim/driver.hpp"
+#include "sim/noise.hpp"
 
 namespace rubato::cli {
 namespace {
@@ -10,7 +10,9 @@ namespace {
 struct Machine {
     Scenario scenario;
     sim::Simulation simulation;
-    explicit Machine(const Scenario& given) : scenario(with_flow(given)), simulation(scenario) {}
+    sim::Noise noise;
+    explicit Machine(const Scenario& given)
+        : scenario(with_flow(given)), simulation(scenario), noise(scenario, &simulation.placement()) {}
 
     /// SimGrid's library and that of MPI do not go together in one process.
     static Scenario with_flow(Scenario scenario) {
@@ -32,14 +34,15 @@ std::unique_ptr<trace::EmulatedCosts> emulated_costs(const Scenario& scenario) {
         costs->pull_bytes = scenario.cost.pull_bytes;
     }
     if (!emulate.compute) return costs;
-    const auto machine = std::make_shared<const Machine>(scenario);
-    costs->compute_s = [machine](RoleId role, std::int64_t worker_seq, std::int32_t samples) {
-        return machine->simulation.placement().seconds(role, samples) *
-               sim::noise_factor(machine->scenario, role, worker_seq);
+    const auto machine = std::make_shared<Machine>(scenario);
+    costs->compute_s = [machine](RoleId role, std::int64_t worker_seq, std::int32_t samples, Time begin_ns) {
+        const double seconds = machine->simulation.placement().seconds(role, samples);
+        return seconds * machine->noise.factor({role, worker_seq, samples, begin_ns, seconds});
     };
-    costs->push_s = scenario.cluster.server.push_s;
-    costs->pull_s = scenario.cluster.server.pull_s;
-    costs->update_s = scenario.cluster.server.update_s;
+    const ServerCostSpec& server = scenario.cluster.server;
+    costs->push_s = server.push(scenario.cost);
+    costs->pull_s = server.pull(scenario.cost);
+    costs->update_s = server.update(scenario.cost);
     return costs;
 }
 

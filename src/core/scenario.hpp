@@ -136,8 +136,16 @@ struct DeviceSpec {
         {};  ///< measured scatter, ascending in the batch size; empty: cluster.noise instead
 };
 
+/// Slow moments of a host, which all of its workers feel at once.
+struct CommonNoise {
+    double share = 0;   ///< of the variance of each worker's normal score, 0 to 1; 0: none
+    double time_s = 0;  ///< how long such a moment lasts, above 0 where there is a share
+    bool operator==(const CommonNoise&) const = default;
+};
+
 struct NoiseSpec {
     double lognormal_cv = 0;  ///< mean 1, coefficient of variation cv
+    CommonNoise common = {};
 };
 
 /// Sizes of messages that figures were measured with, bytes.

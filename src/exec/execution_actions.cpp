@@ -11,7 +11,7 @@ void Execution::pad(Time begin, double seconds) const {
 
 void Execution::pad_gradient(Time begin, RoleId role, const Compute& action) const {
     const auto& costs = *input_.emulated;
-    const double seconds = costs.compute_s ? costs.compute_s(role, action.worker_seq, action.batch.count)
+    const double seconds = costs.compute_s ? costs.compute_s(role, action.worker_seq, action.batch.count, begin)
                                            : static_cast<double>(clock() - begin) * 1e-9;
     pad(begin, seconds * costs.slow[static_cast<std::size_t>(role - 1)]);
 }

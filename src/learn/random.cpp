@@ -2,6 +2,7 @@
 
 #include <Random123/philox.h>
 
+#include <algorithm>
 #include <bit>
 #include <cassert>
 #include <cmath>
@@ -204,6 +205,27 @@ std::array<double, 2> cos_sin_turns(double turns) {
     double cosine, sine;
     cos_sin_of(turns, cosine, sine);
     return {cosine, sine};
+}
+
+double normal_cdf(double x) {
+    const double far = std::min(std::abs(x), 37.0);
+    const double density = exp_portable(-far * far / 2);
+    double tail;
+    if (far < 7.07106781186547) {
+        double above = 0.0352624965998911, below = 0.0883883476483184;
+        for (const double term : {0.700383064443688, 6.37396220353165, 33.912866078383, 112.079291497871,
+                                  221.213596169931, 220.206867912376})
+            above = above * far + term;
+        for (const double term : {1.75566716318264, 16.064177579207, 86.7807322029461, 296.564248779674,
+                                  637.333633378831, 793.826512519948, 440.413735824752})
+            below = below * far + term;
+        tail = density * above / below;
+    } else {
+        double fraction = far + 0.65;
+        for (const double term : {4.0, 3.0, 2.0, 1.0}) fraction = far + term / fraction;
+        tail = density / fraction / 2.506628274631;
+    }
+    return x > 0 ? std::min(1 - tail, 1 - 0x1p-53) : tail;
 }
 
 double Lognormal::from_normal(double normal) const {

@@ -17,7 +17,8 @@ enum class Purpose : std::uint32_t {
     noise_gradient,
     synthetic,
     split,
-    partition
+    partition,
+    noise_common
 };
 
 /// One block of Philox 4x32-10 (Salmon et al. 2011), a pure function; the generator below every stream.
@@ -56,6 +57,8 @@ public:
     explicit Lognormal(double cv);
     /// The value that belongs to a standard normal one.
     double from_normal(double normal) const;
+    /// Of the logarithm.
+    double deviation() const { return deviation_; }
     /// The first draws of the streams (seed, role, purpose, index + 0 ... 3), computed side by side: the bits of
     /// Stream::lognormal, in a third of the time.
     std::array<double, 4> four(std::uint64_t seed, std::uint32_t role, Purpose purpose, std::uint64_t index) const;
@@ -70,6 +73,10 @@ private:
 double log_portable(double x);
 double exp_portable(double x);
 std::array<double, 2> cos_sin_turns(double turns);
+
+/// The standard normal distribution function, within 1e-14, in (0, 1), the same bits on every machine (Hart et al.
+/// 1968, algorithm 5666, and a continued fraction beyond 7).
+double normal_cdf(double x);
 
 /// Fisher-Yates with its own stream: values becomes a uniform permutation of itself.
 void shuffle(std::span<std::int32_t> values, Stream stream);

@@ -44,6 +44,24 @@ double quantile(const std::vector<double>& levels, const std::vector<double>& va
     return values[i - 1] + (values[i] - values[i - 1]) * part;
 }
 
+/// Shapes on either side of a batch size, the same one beyond their ends.
+struct Neighbours {
+    std::size_t below = 0, above = 0;
+    double part = 0;  ///< of the way from below to above
+};
+
+Neighbours neighbours(const DeviceSpec& device, double batch) {
+    const auto& shapes = device.shapes;
+    const std::size_t last = shapes.size() - 1;
+    if (last == 0 || batch <= shapes.front().batch) return {0, 0, 0};
+    if (batch >= shapes.back().batch) return {last, last, 0};
+    const auto upper = std::lower_bound(shapes.begin() + 1, shapes.end() - 1, batch,
+                                        [](const TimeShape& shape, double value) { return shape.batch < value; });
+    const auto above = static_cast<std::size_t>(upper - shapes.begin());
+    const double below_batch = shapes[above - 1].batch;
+    return {above - 1, above, (batch - below_batch) / (upper->batch - below_batch)};
+}
+
 double from_flops(const CostSpec& cost, const ComputeSite& site, double batch) {
     if (!(cost.flops_per_sample > 0))
         throw PlatformError(
@@ -68,17 +86,16 @@ Seconds gradient_seconds(const DeviceSpec& device, const CostSpec& cost, const C
     return seconds;
 }
 
-double shape_factor(const DeviceSpec& device, int batch, double u) {
-    const auto& shapes = device.shapes;
-    const double size = batch;
-    if (shapes.size() == 1 || size <= shapes.front().batch) return quantile(device.levels, shapes.front().factors, u);
-    if (size >= shapes.back().batch) return quantile(device.levels, shapes.back().factors, u);
-    const auto upper = std::lower_bound(shapes.begin() + 1, shapes.end() - 1, size,
-                                        [](const TimeShape& shape, double value) { return shape.batch < value; });
-    const TimeShape& above = *upper;
-    const TimeShape& below = *(upper - 1);
-    const double part = (size - below.batch) / (above.batch - below.batch);
-    return (1 - part) * quantile(device.levels, below.factors, u) + part * quantile(device.levels, above.factors, u);
+double shape_factor(const DeviceSpec& device, double batch, double u) {
+    const Neighbours at = neighbours(device, batch);
+    const double below = quantile(device.levels, device.shapes[at.below].factors, u);
+    if (at.above == at.below) return below;
+    return (1 - at.part) * below + at.part * quantile(device.levels, device.shapes[at.above].factors, u);
+}
+
+double between_shapes(const DeviceSpec& device, double batch, const std::vector<double>& figures) {
+    const Neighbours at = neighbours(device, batch);
+    return (1 - at.part) * figures[at.below] + at.part * figures[at.above];
 }
 
 }  // namespace rubato::sim

@@ -28,7 +28,9 @@ Seconds gradient_seconds(const DeviceSpec& device, const CostSpec& cost, const C
 
 /// The factor on a gradient's time at the point u of its distribution, 0 < u < 1: the quantiles, linear between levels
 /// and between batch sizes (those of the nearest one beyond them). Its mean over u is 1. The device has shapes.
-double shape_factor(const DeviceSpec& device, int batch, double u);
+double shape_factor(const DeviceSpec& device, double batch, double u);
+/// A figure of each shape of the device, as shape_factor goes between them.
+double between_shapes(const DeviceSpec& device, double batch, const std::vector<double>& figures);
 
 /// Factor of the compute time of a worker's gradient number `worker_seq`: lognormal, mean 1, keyed by seeds.timing,
 /// role and number, so that it depends on neither the order of events nor the backend. 1 where cluster.noise is 0.

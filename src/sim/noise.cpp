@@ -1,36 +1,111 @@
 #include "sim/noise.hpp"
 
-#include "sim/cost.hpp"
-
 #include <algorithm>
+#include <cmath>
 
 namespace rubato::sim {
+namespace {
+
+learn::Stream stream_of(const Scenario& scenario, RoleId role, std::int64_t worker_seq) {
+    return {scenario.seeds.timing, static_cast<std::uint32_t>(role), learn::Purpose::noise_compute,
+            static_cast<std::uint64_t>(worker_seq)};
+}
+
+/// Weights of the draws before and after a point between them, 0 <= part < 1: linear, with squares that add up to 1.
+std::array<double, 2> weights_at(double part) {
+    const double norm = std::sqrt((1 - part) * (1 - part) + part * part);
+    return {(1 - part) / norm, part / norm};
+}
+
+/// Mean of z * quantile(normal_cdf(z)) for a standard normal z: the middles of 1200 intervals out to 6.
+double moment_of(const DeviceSpec& device, const TimeShape& shape) {
+    double sum = 0;
+    for (int i = 0; i < 1200; ++i) {
+        const double z = (i + 0.5) / 100 - 6;
+        sum += z * shape_factor(device, shape.batch, learn::normal_cdf(z)) * learn::exp_portable(-z * z / 2) / 100;
+    }
+    return sum / 2.5066282746310002;
+}
+
+}  // namespace
 
 double noise_factor(const Scenario& scenario, RoleId role, std::int64_t worker_seq) {
     const double cv = scenario.cluster.noise.lognormal_cv;
-    if (cv == 0) return 1;
-    learn::Stream stream(scenario.seeds.timing, static_cast<std::uint32_t>(role), learn::Purpose::noise_compute,
-                         static_cast<std::uint64_t>(worker_seq));
-    return stream.lognormal(cv);
+    return cv == 0 ? 1 : stream_of(scenario, role, worker_seq).lognormal(cv);
 }
 
-Noise::Noise(const Scenario& scenario, std::span<const DeviceSpec* const> device_of_role)
-    : scenario_(scenario), device_of_role_(device_of_role) {
-    measured_ = std::any_of(device_of_role.begin(), device_of_role.end(),
-                            [](const DeviceSpec* device) { return device != nullptr && !device->shapes.empty(); });
-    const double cv = scenario.cluster.noise.lognormal_cv;
-    if (cv == 0) return;
-    lognormal_.emplace(cv);
+double common_normal(std::uint64_t seed, double time_s, HostId host, Time at_ns) {
+    const double place = static_cast<double>(at_ns) * 1e-9 / time_s;
+    const double before = std::floor(place);
+    const auto [left, right] = weights_at(place - before);
+    const auto draw = [&](double index) {
+        return learn::Stream(seed, static_cast<std::uint32_t>(host), learn::Purpose::noise_common,
+                             static_cast<std::uint64_t>(index))
+            .normal();
+    };
+    return left * draw(before) + right * draw(before + 1);
+}
+
+double common_correlation(double x) {
+    constexpr int points = 64;  // of the place between two draws, over which it is averaged
+    double sum = 0;
+    for (int i = 0; i < points; ++i) {
+        const double part = (i + 0.5) / points, there = part + x;
+        const auto [left, right] = weights_at(part);
+        if (there < 1) {
+            const auto [there_left, there_right] = weights_at(there);
+            sum += left * there_left + right * there_right;
+        } else if (there < 2) {
+            sum += right * weights_at(there - 1)[0];
+        }
+    }
+    return sum / points;
+}
+
+Noise::Noise(const Scenario& scenario, const Placement* placement) : scenario_(scenario), placement_(placement) {
+    const NoiseSpec& noise = scenario.cluster.noise;
+    if (placement) {
+        const auto& devices = placement->device_of_role;
+        measured_ = std::any_of(devices.begin(), devices.end(),
+                                [](const DeviceSpec* device) { return device != nullptr && !device->shapes.empty(); });
+        common_ = noise.common.share > 0;
+        for (const DeviceSpec* device : devices) {
+            if (!common_ || !device || device->shapes.empty() || moments_.contains(device)) continue;
+            for (const TimeShape& shape : device->shapes) moments_[device].push_back(moment_of(*device, shape));
+        }
+    }
+    if (noise.lognormal_cv == 0) return;
+    lognormal_.emplace(noise.lognormal_cv);
     blocks_.resize(static_cast<std::size_t>(scenario.lambda()) + 1);
 }
 
-double Noise::drawn(const DeviceSpec& device, RoleId role, std::int64_t worker_seq, int batch) const {
-    learn::Stream stream(scenario_.seeds.timing, static_cast<std::uint32_t>(role), learn::Purpose::noise_compute,
-                         static_cast<std::uint64_t>(worker_seq));
-    return shape_factor(device, batch, stream.uniform());
+double Noise::drawn(const DeviceSpec& device, const Draw& draw) const {
+    return shape_factor(device, draw.batch, stream_of(scenario_, draw.role, draw.worker_seq).uniform());
 }
 
-double Noise::factor(RoleId role, std::int64_t worker_seq) {
+double Noise::correlated(const Draw& draw) const {
+    const auto role = static_cast<std::size_t>(draw.role);
+    const DeviceSpec& device = *placement_->device_of_role[role];
+    const bool measured = !device.shapes.empty();
+    if (!measured && !lognormal_) return 1;
+    const double moment = measured ? between_shapes(device, draw.batch, moments_.at(&device)) : lognormal_->deviation();
+    const CommonNoise& common = scenario_.cluster.noise.common;
+    const double score = std::sqrt(common.share) * (common_normal(scenario_.seeds.timing, common.time_s,
+                                                                  placement_->host_of_role[role], draw.begin_ns) +
+                                                    shift(moment, draw.mean_s)) +
+                         std::sqrt(1 - common.share) * stream_of(scenario_, draw.role, draw.worker_seq).normal();
+    return measured ? shape_factor(device, draw.batch, learn::normal_cdf(score)) : lognormal_->from_normal(score);
+}
+
+// With correlation exp(-y) from one gradient to the next, the mean m of the common part over gradients obeys
+// m = exp(-y) m - y exp(-y) s to first order, where s is its mean weighted with time.
+double Noise::shift(double moment, double mean_s) const {
+    const CommonNoise& common = scenario_.cluster.noise.common;
+    const double y = 1.25 * mean_s / common.time_s;  // common_correlation(1) = exp(-1.25)
+    return std::sqrt(common.share) * moment * (y > 1e-6 ? y / (learn::exp_portable(std::min(y, 100.0)) - 1) : 1);
+}
+
+double Noise::lognormal(RoleId role, std::int64_t worker_seq) {
     if (!lognormal_) return 1;
     auto& block = blocks_[static_cast<std::size_t>(role)];
     if (block.first != worker_seq / 4 * 4) {

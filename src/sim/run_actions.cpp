@@ -93,8 +93,9 @@ void Run::act(RoleId role, Time now, const Compute& action) {
         seat.batch = action.batch.count;
         seat.seconds = placement_.seconds(role, action.batch.count);
     }
-    const double seconds = seat.seconds * noise_.factor(role, action.worker_seq, action.batch.count);
     const Time begin = std::max(now, seat.compute_free_ns);
+    const double seconds =
+        seat.seconds * noise_.factor({role, action.worker_seq, action.batch.count, begin, seat.seconds});
     seat.compute_free_ns = after(begin, seconds);
     buffers_.retain(action.weights);
     const BufferId gradient = buffers_.allocate();

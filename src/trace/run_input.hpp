@@ -21,8 +21,8 @@ struct Checkpoint;
 
 /// What a real run pretends to cost, so that an uneven cluster or a big model is rehearsed on a small even machine.
 struct EmulatedCosts {
-    /// Seconds of a gradient; called from several threads. Empty: those that it takes.
-    std::function<double(RoleId worker, std::int64_t worker_seq, std::int32_t samples)> compute_s;
+    /// Seconds of a gradient that begins then; called from several threads. Empty: those that it takes.
+    std::function<double(RoleId worker, std::int64_t worker_seq, std::int32_t samples, Time begin_ns)> compute_s;
     std::vector<double> slow;                     ///< by worker: factors on that
     double push_s = 0, pull_s = 0, update_s = 0;  ///< of the server, as in cluster.server
     std::int64_t push_bytes = 0, pull_bytes = 0;  ///< of messages; 0: as they are

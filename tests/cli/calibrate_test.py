@@ -144,6 +144,30 @@ class CalibrateTest(unittest.TestCase):
         self.assertAlmostEqual(sharing["1"] / sharing["3"], 1 / 1.4, delta=0.02)
         self.assertAlmostEqual(profile["network"]["server_bandwidth"], 2.5e9, delta=2e8)
 
+    def test_slow_moments_of_a_host_are_found_and_not_made_up(self) -> None:
+        workers = {**BASE["workers"], "per_host": 4}
+        for common in (None, {"share": 0.8, "time_s": "50ms"}):
+            noise = {"lognormal_cv": 0.4, **({"common": common} if common else {})}
+            scenario = {**BASE, "workers": workers, "cluster": {**BASE["cluster"], "noise": noise},
+                        "stop": {"gradients": 60000}}  # slow moments are few
+            name = "moments" if common else "plain"
+            profile = self.round_trip(name, scenario)
+            if common is None:
+                self.assertNotIn("common", profile)
+                continue
+            self.assertAlmostEqual(profile["common"]["share"], 0.8, delta=0.1)
+            self.assertAlmostEqual(profile["common"]["time_s"], 0.05, delta=0.015)
+            # A barrier of the simulated run waits as long as that of the run it was calibrated from.
+            times = {}
+            for name, cluster in (("true", scenario["cluster"]), ("fitted", {"profile": "moments.profile.json",
+                                                                             "network": BASE["cluster"]["network"]}),
+                                  ("apart", {**scenario["cluster"], "noise": {"lognormal_cv": 0.4}})):
+                summary, _ = self.run_scenario(f"barrier-{name}", {**scenario, "protocol": {"name": "hardsync"},
+                                                                   "cluster": cluster})
+                times[name] = summary["time_s"]
+            self.assertAlmostEqual(times["fitted"] / times["true"], 1, delta=0.03)
+            self.assertGreater(times["apart"] / times["true"], 1.06)
+
     def test_a_real_run_gives_a_profile(self) -> None:
         self.run_scenario("local", LOCAL, "--backend", "local")
         answer = self.call("calibrate", "--run", "local", "--out", "local.profile.json")

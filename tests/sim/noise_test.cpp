@@ -40,7 +40,7 @@ TEST_CASE("a driver's noise, computed four at a time, has the bits of each facto
         sim::Noise noise(scenario);
         for (std::int64_t seq = 0; seq < 2000; ++seq)
             for (RoleId role = 1; role <= 3; ++role)
-                REQUIRE(noise.factor(role, seq) == sim::noise_factor(scenario, role, seq));
-        CHECK(noise.factor(2, 5) == sim::noise_factor(scenario, 2, 5));  // back again
+                REQUIRE(noise.factor({role, seq}) == sim::noise_factor(scenario, role, seq));
+        CHECK(noise.factor({2, 5}) == sim::noise_factor(scenario, 2, 5));  // back again
     }
 }

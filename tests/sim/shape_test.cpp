@@ -49,10 +49,11 @@ TEST_CASE("factors follow the quantiles, with mean 1, and depend on worker and n
     const DeviceSpec device = scattered();
     Scenario scenario = scenario_with(device);
     scenario.cluster.noise.lognormal_cv = 5;  // which measured scatter replaces
-    const std::vector<const DeviceSpec*> devices{nullptr, &device, &device};
-    sim::Noise noise(scenario, devices);
+    sim::Placement placement;
+    placement.device_of_role = {nullptr, &device, &device};
+    sim::Noise noise(scenario, &placement);
     std::vector<double> factors;
-    for (int i = 0; i < 20000; ++i) factors.push_back(noise.factor(1 + i % 2, i / 2, 10));
+    for (int i = 0; i < 20000; ++i) factors.push_back(noise.factor({1 + i % 2, i / 2, 10}));
     double sum = 0;
     for (const double factor : factors) sum += factor;
     std::vector<double> sorted = factors;
@@ -62,11 +63,11 @@ TEST_CASE("factors follow the quantiles, with mean 1, and depend on worker and n
     for (std::size_t i = 0; i < sorted.size(); ++i)
         distance = std::max(distance, std::abs(static_cast<double>(i) / 20000 - (sorted[i] - 0.5)));
     CHECK(distance < 1.95 / std::sqrt(20000));  // exceeded once in a thousand times
-    sim::Noise again(scenario, devices);
+    sim::Noise again(scenario, &placement);
     for (int i = 19999; i >= 0; i -= 7)
-        REQUIRE(again.factor(1 + i % 2, i / 2, 10) == factors[static_cast<std::size_t>(i)]);
+        REQUIRE(again.factor({1 + i % 2, i / 2, 10}) == factors[static_cast<std::size_t>(i)]);
     scenario.seeds.timing = 9;
-    CHECK(sim::Noise(scenario, devices).factor(1, 0, 10) != factors[0]);
+    CHECK(sim::Noise(scenario, &placement).factor({1, 0, 10}) != factors[0]);
 }
 
 TEST_CASE("a device without quantiles keeps the scenario's noise beside one that has them") {
@@ -74,10 +75,11 @@ TEST_CASE("a device without quantiles keeps the scenario's noise beside one that
     const DeviceSpec plain;
     Scenario scenario = scenario_with(device);
     scenario.cluster.noise.lognormal_cv = 0.3;
-    const std::vector<const DeviceSpec*> devices{nullptr, &device, &plain};
-    sim::Noise noise(scenario, devices);
-    CHECK(noise.factor(2, 5, 10) == sim::noise_factor(scenario, 2, 5));
-    CHECK(noise.factor(1, 5, 10) != sim::noise_factor(scenario, 1, 5));
+    sim::Placement placement;
+    placement.device_of_role = {nullptr, &device, &plain};
+    sim::Noise noise(scenario, &placement);
+    CHECK(noise.factor({2, 5, 10}) == sim::noise_factor(scenario, 2, 5));
+    CHECK(noise.factor({1, 5, 10}) != sim::noise_factor(scenario, 1, 5));
 }
 
 TEST_CASE("a table of sharing is interpolated, and beyond its ends goes on and is flagged") {

@@ -73,6 +73,9 @@ void print_compute(const Profile& profile) {
             sharing += fmt::format("{}{} with {}", sharing.empty() ? "" : ", ", fmt::format("{:.4g}", factor), workers);
         if (!sharing.empty()) row("", name + ", factor by workers on a host: " + sharing);
     }
+    if (profile.common)
+        row("", fmt::format("slow moments of a host: {:.2g} of the variance of its workers' times, for {}",
+                            profile.common->share, seconds_text(profile.common->time_s)));
 }
 
 void print_server(const ServerProfile& server) {

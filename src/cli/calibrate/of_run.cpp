@@ -1,5 +1,6 @@
 #include "cli/calibrate/of_run.hpp"
 
+#include "cli/calibrate/common_noise.hpp"
 #include "cli/calibrate/run_network.hpp"
 #include "cli/calibrate/run_tables.hpp"
 #include "cli/error.hpp"
@@ -257,6 +258,7 @@ Profile profile_of_run(const std::string& directory, const RunProfileOptions& op
     const auto dispatch = dispatch_by_class(run, classes);
     for (std::size_t c = 0; c < classes.names.size(); ++c)
         add_class(classes.names[c], std::move(times[c]), dispatch[c], profile);
+    profile.common = common_noise(run);
     add_server(run, dispatch.empty() ? 0 : *std::min_element(dispatch.begin(), dispatch.end()), profile);
     profile.network = network_of_run(run, profile.notes);
     return profile;

@@ -118,6 +118,11 @@ Node to_node(const Profile& profile) {
         Node& compute = root.set("compute", Node::object(), {});
         for (const auto& [name, device] : profile.compute) compute.set(name, node_of(device), {});
     }
+    if (profile.common) {
+        Node& common = root.set("common", Node::object(), {});
+        common.set("share", Node::of(profile.common->share), {});
+        common.set("time_s", Node::of(profile.common->time_s), {});
+    }
     if (profile.server) root.set("server", node_of(*profile.server), {});
     if (profile.network) root.set("network", node_of(*profile.network), {});
     Node& notes = root.set("notes", list_of({}), {});

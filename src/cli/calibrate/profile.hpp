@@ -2,6 +2,7 @@
 #pragma once
 
 #include "cli/node.hpp"
+#include "core/scenario.hpp"
 
 #include <cstdint>
 #include <map>
@@ -71,6 +72,7 @@ struct Profile {
     int cores = 0;
     std::vector<double> levels = profile_levels();  ///< of all its quantiles
     std::map<std::string, DeviceProfile> compute;   ///< by device class
+    std::optional<CommonNoise> common;              ///< of compute times; none: not known, or nothing is common
     std::optional<ServerProfile> server;
     std::optional<NetworkProfile> network;
     std::vector<std::string> notes;  ///< what it cannot tell, a sentence each

@@ -145,6 +145,8 @@ Profile parse_profile(const std::string& text, const std::string& path) {
     for (const auto& [name, where, device] : root.at("compute").members) {
         if (name != "comment") profile.compute[name] = read_device(device, "compute." + name, profile.levels);
     }
+    if (const Node* common = root.find("common"))
+        profile.common = CommonNoise{common->at("share").number, common->at("time_s").number};
     if (const Node* server = root.find("server")) profile.server = read_server(*server);
     if (const Node* network = root.find("network")) profile.network = read_network(*network);
     const Node* notes = root.find("notes");

@@ -164,6 +164,16 @@ std::set<std::string> classes_of(const Node& root) {
     return names;
 }
 
+/// Slow moments are those of the scatter that the profile gives.
+void put_common(Node& cluster, const CommonNoise& common, const Writer& writer) {
+    Node* noise = writer.object_at(cluster, "noise");
+    if (!noise || !writer.may_set(*noise, {"common"})) return;
+    Node value = Node::object();
+    writer.set(value, "share", Node::of(common.share));
+    writer.set(value, "time_s", Node::of(common.time_s));
+    writer.set(*noise, "common", std::move(value));
+}
+
 void put_server(Node& cluster, const ServerProfile& profile, Writer& writer) {
     Node* server = writer.object_at(cluster, "server");
     if (!server) return;
@@ -210,13 +220,16 @@ std::vector<std::string> put_profile(Node& root, const Profile& profile, const W
     Node* cluster = writer.object_at(root, "cluster");
     if (!cluster) return {};
     Node* devices = parts.compute && !profile.compute.empty() ? writer.object_at(*cluster, "devices") : nullptr;
+    bool scatters = false;
     if (devices) {
         for (const auto& name : classes_of(root)) {
             if (!writer.may_give(*devices, {name}, "devices." + name)) continue;
             const DeviceProfile& device = device_named(profile, name, false, where, "cluster.profile");
             if (Node* object = writer.object_at(*devices, name)) put_device(*object, profile, device, writer);
+            scatters = true;
         }
     }
+    if (scatters && profile.common) put_common(*cluster, *profile.common, writer);
     if (parts.server && profile.server) put_server(*cluster, *profile.server, writer);
     if (parts.network && profile.network) put_star(*cluster, *profile.network, writer);
     return writer.stayed();

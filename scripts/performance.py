@@ -62,7 +62,8 @@ def number(value):
 def main():
     build = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else ROOT / "build").resolve()
     subprocess.run(["ninja", "-C", build, "rubato", "rubato-simgrid.so", "tests/bench/bench_primitives",
-                    "tests/bench/bench_gradients", "tests/bench/bench_network", "tests/bench/bench_mpi"], check=True, stdout=subprocess.DEVNULL)
+                    "tests/bench/bench_gradients", "tests/bench/bench_network", "tests/bench/bench_mpi"], check=True,
+                   stdout=subprocess.DEVNULL)
     page = ["# Performance", "",
             f"Made by `scripts/performance.py` on {time.strftime('%Y-%m-%d')}: {machine()}.", "",
             "Ratios compare figures of one run, so they carry over to other machines; messages a second are those of",

@@ -86,6 +86,40 @@ NetworkSpec build_network(const Node& network) {
     return spec;
 }
 
+NoiseSpec build_noise(const Node& noise) {
+    using Kind = NoiseSpec::Kind;
+    NoiseSpec spec;
+    constexpr std::pair<const char*, Kind> kinds[] = {
+        {"lognormal_cv", Kind::lognormal}, {"normal_cv", Kind::normal}, {"exponential_cv", Kind::exponential}};
+    for (const auto& [key, kind] : kinds) {
+        const Node* cv = noise.find(key);
+        if (!cv || cv->number == 0) continue;
+        spec.cv = cv->number;
+        spec.kind = kind;
+    }
+    if (const Node* common = noise.find("common"))
+        spec.common = {common->at("share").number, quantity(common->at("time_s"), Quantity::duration)};
+    return spec;
+}
+
+StragglerSpec build_straggler(const Node& node) {
+    StragglerSpec spec;
+    if (const Node* workers = node.find("workers")) {
+        for (const Node& item : workers->items) spec.workers.push_back(to_int(item));
+        std::sort(spec.workers.begin(), spec.workers.end());
+    }
+    spec.slowdown = node.at("slowdown").number;
+    const auto read = [&](const char* key, double& value) {
+        if (const Node* found = node.find(key)) value = quantity(*found, Quantity::duration);
+    };
+    read("from_s", spec.from_s);
+    read("until_s", spec.until_s);
+    read("every_s", spec.every_s);
+    read("for_s", spec.for_s);
+    if (const Node* probability = node.find("probability")) spec.probability = probability->number;
+    return spec;
+}
+
 }  // namespace
 
 double mean_of_quantiles(const std::vector<double>& levels, const std::vector<double>& values) {
@@ -107,9 +141,8 @@ ClusterSpec build_cluster(const Node& cluster) {
     for (const auto& [key, where, device] : cluster.at("devices").members) {
         if (key != "comment") spec.devices[key] = build_device(device);
     }
-    spec.noise.lognormal_cv = cluster.at("noise").at("lognormal_cv").number;
-    if (const Node* common = cluster.at("noise").find("common"))
-        spec.noise.common = {common->at("share").number, quantity(common->at("time_s"), Quantity::duration)};
+    spec.noise = build_noise(cluster.at("noise"));
+    for (const Node& item : cluster.at("stragglers").items) spec.stragglers.push_back(build_straggler(item));
     const Node& server = cluster.at("server");
     const auto cost = [&](const std::string& key, double& seconds, double& per_byte) {
         seconds = quantity(server.at(key + "_s"), Quantity::duration);

@@ -2,6 +2,7 @@
 
 #include "sim/driver.hpp"
 #include "sim/noise.hpp"
+#include "sim/pace.hpp"
 
 namespace rubato::cli {
 namespace {
@@ -11,8 +12,9 @@ struct Machine {
     Scenario scenario;
     sim::Simulation simulation;
     sim::Noise noise;
+    sim::Pace pace;
     explicit Machine(const Scenario& given)
-        : scenario(with_flow(given)), simulation(scenario), noise(scenario, &simulation.placement()) {}
+        : scenario(with_flow(given)), simulation(scenario), noise(scenario, &simulation.placement()), pace(scenario) {}
 
     /// SimGrid's library and that of MPI do not go together in one process.
     static Scenario with_flow(Scenario scenario) {
@@ -37,7 +39,8 @@ std::unique_ptr<trace::EmulatedCosts> emulated_costs(const Scenario& scenario) {
     const auto machine = std::make_shared<Machine>(scenario);
     costs->compute_s = [machine](RoleId role, std::int64_t worker_seq, std::int32_t samples, Time begin_ns) {
         const double seconds = machine->simulation.placement().seconds(role, samples);
-        return seconds * machine->noise.factor({role, worker_seq, samples, begin_ns, seconds});
+        const double factor = machine->noise.factor({role, worker_seq, samples, begin_ns, seconds});
+        return machine->pace.seconds(role, worker_seq, begin_ns, seconds * factor);
     };
     const ServerCostSpec& server = scenario.cluster.server;
     costs->push_s = server.push(scenario.cost);

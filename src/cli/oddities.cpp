@@ -115,13 +115,13 @@ void Finder::look_at_computing(const sim::Placement& placement) {
             break;
         }
     }
-    if (scenario_.cluster.noise.lognormal_cv > 2)
-        odd("cluster.noise.lognormal_cv is {:g}: it is a ratio, and 0.1 is 10 %", scenario_.cluster.noise.lognormal_cv);
+    if (scenario_.cluster.noise.cv > 2)
+        odd("cluster.noise.lognormal_cv is {:g}: it is a ratio, and 0.1 is 10 %", scenario_.cluster.noise.cv);
     const auto scatters = [](const auto& device) { return !device.second.shapes.empty(); };
-    if (scenario_.cluster.noise.common.share > 0 && scenario_.cluster.noise.lognormal_cv == 0 &&
+    if (scenario_.cluster.noise.common.share > 0 && scenario_.cluster.noise.cv == 0 &&
         std::none_of(scenario_.cluster.devices.begin(), scenario_.cluster.devices.end(), scatters))
         odd("cluster.noise.common says what is common in the scatter of compute times, and nothing scatters: neither "
-            "lognormal_cv nor quantiles of a device are given");
+            "noise nor quantiles of a device are given");
 }
 
 void Finder::look_at_server() {

@@ -61,6 +61,8 @@ struct WorkersSpec {
     int batch_size = 32;  ///< of one worker (the papers' mu)
     std::string pipeline = "blocking";
     int hosts = 0;  ///< workers spread evenly over so many hosts; 0: per_host decides
+    std::vector<double> slow = {};     ///< by worker: factors on its compute times; empty: none
+    std::vector<double> seconds = {};  ///< by worker: of its gradients, instead of the device's; empty: none
     int count() const {
         int total = 0;
         for (const auto& group : groups) total += group.count;
@@ -143,9 +145,22 @@ struct CommonNoise {
     bool operator==(const CommonNoise&) const = default;
 };
 
+/// A random factor on compute times with mean 1 and coefficient of variation cv.
 struct NoiseSpec {
-    double lognormal_cv = 0;  ///< mean 1, coefficient of variation cv
+    enum class Kind : std::uint8_t { lognormal, normal, exponential };
+    double cv = 0;  ///< 0: no noise
     CommonNoise common = {};
+    Kind kind = Kind::lognormal;
+};
+
+/// Workers that compute more slowly for a while: in one spell, in spells at random, or in single gradients at random.
+struct StragglerSpec {
+    std::vector<WorkerId> workers;     ///< ascending; empty: all, each with spells of its own
+    double slowdown = 1;               ///< factor on compute time
+    double from_s = 0, until_s = 0;    ///< one spell
+    double every_s = 0, for_s = 0;     ///< means of exponential times between spells and of spells; 0: not of this kind
+    double probability = 0;            ///< of a gradient; 0: not of this kind
+    bool operator==(const StragglerSpec&) const = default;
 };
 
 /// Sizes of messages that figures were measured with, bytes.
@@ -194,6 +209,7 @@ struct ClusterSpec {
     std::map<std::string, DeviceSpec> devices;
     NoiseSpec noise;
     ServerCostSpec server;
+    std::vector<StragglerSpec> stragglers = {};
 };
 
 /// Real runs that take the time and the messages of the simulated machine.

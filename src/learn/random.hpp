@@ -18,7 +18,8 @@ enum class Purpose : std::uint32_t {
     synthetic,
     split,
     partition,
-    noise_common
+    noise_common,
+    straggler
 };
 
 /// One block of Philox 4x32-10 (Salmon et al. 2011), a pure function; the generator below every stream.

@@ -32,8 +32,9 @@ double shape_factor(const DeviceSpec& device, double batch, double u);
 /// A figure of each shape of the device, as shape_factor goes between them.
 double between_shapes(const DeviceSpec& device, double batch, const std::vector<double>& figures);
 
-/// Factor of the compute time of a worker's gradient number `worker_seq`: lognormal, mean 1, keyed by seeds.timing,
-/// role and number, so that it depends on neither the order of events nor the backend. 1 where cluster.noise is 0.
+/// Factor of the compute time of a worker's gradient number `worker_seq`: mean 1, keyed by seeds.timing, role and
+/// number, so that it depends on neither the order of events nor the backend. Lognormal; normal, cut below at 0.05; or
+/// 1 - cv plus an exponential time of mean cv. 1 where cluster.noise is 0.
 double noise_factor(const Scenario& scenario, RoleId role, std::int64_t worker_seq);
 
 }  // namespace rubato::sim

@@ -17,21 +17,31 @@ std::array<double, 2> weights_at(double part) {
     return {(1 - part) / norm, part / norm};
 }
 
-/// Mean of z * quantile(normal_cdf(z)) for a standard normal z: the middles of 1200 intervals out to 6.
-double moment_of(const DeviceSpec& device, const TimeShape& shape) {
+/// Mean of z * factor(z) for a standard normal z: the middles of 1200 intervals out to 6.
+template <class Factor>
+double moment_of(const Factor& factor) {
     double sum = 0;
     for (int i = 0; i < 1200; ++i) {
         const double z = (i + 0.5) / 100 - 6;
-        sum += z * shape_factor(device, shape.batch, learn::normal_cdf(z)) * learn::exp_portable(-z * z / 2) / 100;
+        sum += z * factor(z) * learn::exp_portable(-z * z / 2) / 100;
     }
     return sum / 2.5066282746310002;
+}
+
+/// The factor that belongs to a standard normal score, for kinds other than lognormal.
+double from_score(const NoiseSpec& noise, double score) {
+    constexpr double least = 0.05;  // a normal factor may not be 0 or less
+    if (noise.kind == NoiseSpec::Kind::normal) return std::max(least, 1 + noise.cv * score);
+    return 1 - noise.cv - noise.cv * learn::log_portable(learn::normal_cdf(-score));
 }
 
 }  // namespace
 
 double noise_factor(const Scenario& scenario, RoleId role, std::int64_t worker_seq) {
-    const double cv = scenario.cluster.noise.lognormal_cv;
-    return cv == 0 ? 1 : stream_of(scenario, role, worker_seq).lognormal(cv);
+    const NoiseSpec& noise = scenario.cluster.noise;
+    if (noise.cv == 0) return 1;
+    learn::Stream stream = stream_of(scenario, role, worker_seq);
+    return noise.kind == NoiseSpec::Kind::lognormal ? stream.lognormal(noise.cv) : from_score(noise, stream.normal());
 }
 
 double common_normal(std::uint64_t seed, double time_s, HostId host, Time at_ns) {
@@ -71,11 +81,17 @@ Noise::Noise(const Scenario& scenario, const Placement* placement) : scenario_(s
         common_ = noise.common.share > 0;
         for (const DeviceSpec* device : devices) {
             if (!common_ || !device || device->shapes.empty() || moments_.contains(device)) continue;
-            for (const TimeShape& shape : device->shapes) moments_[device].push_back(moment_of(*device, shape));
+            for (const TimeShape& shape : device->shapes)
+                moments_[device].push_back(
+                    moment_of([&](double z) { return shape_factor(*device, shape.batch, learn::normal_cdf(z)); }));
         }
     }
-    if (noise.lognormal_cv == 0) return;
-    lognormal_.emplace(noise.lognormal_cv);
+    if (noise.cv == 0) return;
+    if (noise.kind != NoiseSpec::Kind::lognormal) {
+        moment_ = moment_of([&](double z) { return from_score(noise, z); });
+        return;
+    }
+    lognormal_.emplace(noise.cv);
     blocks_.resize(static_cast<std::size_t>(scenario.lambda()) + 1);
 }
 
@@ -87,14 +103,18 @@ double Noise::correlated(const Draw& draw) const {
     const auto role = static_cast<std::size_t>(draw.role);
     const DeviceSpec& device = *placement_->device_of_role[role];
     const bool measured = !device.shapes.empty();
-    if (!measured && !lognormal_) return 1;
-    const double moment = measured ? between_shapes(device, draw.batch, moments_.at(&device)) : lognormal_->deviation();
-    const CommonNoise& common = scenario_.cluster.noise.common;
+    const NoiseSpec& noise = scenario_.cluster.noise;
+    if (!measured && noise.cv == 0) return 1;
+    const double moment = measured     ? between_shapes(device, draw.batch, moments_.at(&device))
+                          : lognormal_ ? lognormal_->deviation()
+                                       : moment_;
+    const CommonNoise& common = noise.common;
     const double score = std::sqrt(common.share) * (common_normal(scenario_.seeds.timing, common.time_s,
                                                                   placement_->host_of_role[role], draw.begin_ns) +
                                                     shift(moment, draw.mean_s)) +
                          std::sqrt(1 - common.share) * stream_of(scenario_, draw.role, draw.worker_seq).normal();
-    return measured ? shape_factor(device, draw.batch, learn::normal_cdf(score)) : lognormal_->from_normal(score);
+    if (measured) return shape_factor(device, draw.batch, learn::normal_cdf(score));
+    return lognormal_ ? lognormal_->from_normal(score) : from_score(noise, score);
 }
 
 // With correlation exp(-y) from one gradient to the next, the mean m of the common part over gradients obeys
@@ -105,8 +125,8 @@ double Noise::shift(double moment, double mean_s) const {
     return std::sqrt(common.share) * moment * (y > 1e-6 ? y / (learn::exp_portable(std::min(y, 100.0)) - 1) : 1);
 }
 
-double Noise::lognormal(RoleId role, std::int64_t worker_seq) {
-    if (!lognormal_) return 1;
+double Noise::plain(RoleId role, std::int64_t worker_seq) {
+    if (!lognormal_) return noise_factor(scenario_, role, worker_seq);
     auto& block = blocks_[static_cast<std::size_t>(role)];
     if (block.first != worker_seq / 4 * 4) {
         block.first = worker_seq / 4 * 4;

@@ -44,7 +44,7 @@ public:
             const DeviceSpec* device = placement_->device_of_role[static_cast<std::size_t>(draw.role)];
             if (!device->shapes.empty()) return drawn(*device, draw);
         }
-        return lognormal(draw.role, draw.worker_seq);
+        return plain(draw.role, draw.worker_seq);
     }
     /// Fetches what factor of the role will read into the cache.
     void fetch(RoleId role) const {
@@ -57,7 +57,7 @@ private:
         std::array<double, 4> factors{};
     };
 
-    double lognormal(RoleId role, std::int64_t worker_seq);
+    double plain(RoleId role, std::int64_t worker_seq);
     double drawn(const DeviceSpec& device, const Draw& draw) const;
     double correlated(const Draw& draw) const;
     double shift(double moment, double mean_s) const;
@@ -66,7 +66,8 @@ private:
     const Placement* placement_;
     bool measured_ = false;                      ///< some device has quantiles
     bool common_ = false;                        ///< part of it is common to a host
-    std::optional<learn::Lognormal> lognormal_;  ///< none: no noise
+    double moment_ = 0;                          ///< of noise that is not lognormal, as below
+    std::optional<learn::Lognormal> lognormal_;  ///< none: no noise, or another kind
     std::vector<Block> blocks_;                  ///< by role
     /// Mean of the normal score times the factor, for each shape of a device.
     std::map<const DeviceSpec*, std::vector<double>> moments_;

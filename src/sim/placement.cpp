@@ -196,7 +196,10 @@ void check_costs(const Scenario& scenario, Placement& placement) {
 
 double Placement::seconds(RoleId role, int batch) const {
     const auto r = static_cast<std::size_t>(role);
-    return gradient_seconds(*device_of_role[r], *cost, site_of_role[r], batch).value;
+    const double seconds = workers->seconds.empty()
+                               ? gradient_seconds(*device_of_role[r], *cost, site_of_role[r], batch).value
+                               : workers->seconds[r - 1];
+    return workers->slow.empty() ? seconds : seconds * workers->slow[r - 1];
 }
 
 int star_hosts(const Scenario& scenario) {
@@ -213,6 +216,7 @@ Placement place(const Scenario& scenario, const std::vector<HostInfo>& hosts) {
     const auto available = worker_hosts(cluster, names, hosts, server);
     Placement placement;
     placement.cost = &scenario.cost;
+    placement.workers = &scenario.workers;
     placement.host_of_role.push_back(server);
     placement.device_of_role.push_back(nullptr);
     placement.device_name_of_role.emplace_back();
@@ -227,9 +231,11 @@ Placement place(const Scenario& scenario, const std::vector<HostInfo>& hosts) {
         placement.workers_on_host_of_role.push_back(workers_on[h]);
         placement.site_of_role.push_back({hosts[h].speed, hosts[h].cores, workers_on[h]});
     }
-    check_costs(scenario, placement);
+    if (scenario.workers.seconds.empty()) {
+        check_costs(scenario, placement);
+        warn_of_crowds(hosts, placement);
+    }
     warn_of_sizes(scenario, placement);
-    warn_of_crowds(hosts, placement);
     return placement;
 }
 

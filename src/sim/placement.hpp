@@ -19,6 +19,7 @@ struct Placement {
     std::vector<ComputeSite> site_of_role;
     std::vector<std::string> warnings;  ///< hosts that are shared; batch sizes outside a device's table
     const CostSpec* cost = nullptr;
+    const WorkersSpec* workers = nullptr;  ///< whose own factors or seconds count
 
     /// Seconds of a gradient of `batch` samples, without noise. Throws PlatformError where a figure is missing.
     double seconds(RoleId role, int batch) const;

@@ -22,6 +22,7 @@ Run::Run(const RunInput& input, Network& network, const Placement& placement)
       seats_(roles_.size()),
       apply_free_ns_(roles_.size()),
       noise_(scenario_, &placement),
+      pace_(scenario_),
       transport_(
           network, placement.host_of_role, input.scenario->cluster.network.concurrent_transfers,
           [](void* self, const Flow& flow) { static_cast<Run*>(self)->on_start(flow); }, this),

@@ -7,6 +7,7 @@
 #include "sim/driver.hpp"
 #include "sim/event_queue.hpp"
 #include "sim/noise.hpp"
+#include "sim/pace.hpp"
 #include "sim/placement.hpp"
 #include "sim/transport.hpp"
 
@@ -117,6 +118,7 @@ private:
     std::vector<std::pair<RoleId, Due*>> timers_;
     BufferId server_weights_ = no_buffer;  ///< last ones given to role 0
     Noise noise_;
+    Pace pace_;
     EventQueue queue_;
     Transport transport_;
     learn::BufferPool buffers_;

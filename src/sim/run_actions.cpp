@@ -94,8 +94,8 @@ void Run::act(RoleId role, Time now, const Compute& action) {
         seat.seconds = placement_.seconds(role, action.batch.count);
     }
     const Time begin = std::max(now, seat.compute_free_ns);
-    const double seconds =
-        seat.seconds * noise_.factor({role, action.worker_seq, action.batch.count, begin, seat.seconds});
+    const double factor = noise_.factor({role, action.worker_seq, action.batch.count, begin, seat.seconds});
+    const double seconds = pace_.seconds(role, action.worker_seq, begin, seat.seconds * factor);
     seat.compute_free_ns = after(begin, seconds);
     buffers_.retain(action.weights);
     const BufferId gradient = buffers_.allocate();

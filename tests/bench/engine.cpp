@@ -25,7 +25,7 @@ Scenario scenario_of(int workers, std::int64_t gradients) {
     device.kind = DeviceSpec::Kind::affine;
     device.a = 0.1;
     scenario.cluster.devices["default"] = device;
-    scenario.cluster.noise.lognormal_cv = 0.1;
+    scenario.cluster.noise.cv = 0.1;
     scenario.cluster.network.concurrent_transfers = 8;
     scenario.trace.gradients = false;
     scenario.trace.updates = false;

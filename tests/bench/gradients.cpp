@@ -45,7 +45,7 @@ Scenario scenario_of(const Subject& subject, int threads) {
     device.kind = DeviceSpec::Kind::affine;
     device.a = 0.1;
     scenario.cluster.devices["default"] = device;
-    scenario.cluster.noise.lognormal_cv = 0.1;
+    scenario.cluster.noise.cv = 0.1;
     scenario.pool_threads = threads;
     return scenario;
 }

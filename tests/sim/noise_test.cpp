@@ -9,7 +9,7 @@ using namespace rubato;
 
 TEST_CASE("noise has mean 1 and the given spread, and depends on nothing but its key") {
     Scenario scenario;
-    scenario.cluster.noise.lognormal_cv = 0.3;
+    scenario.cluster.noise.cv = 0.3;
     double sum = 0, squares = 0;
     const int draws = 40000;
     for (int i = 0; i < draws; ++i) {
@@ -28,7 +28,7 @@ TEST_CASE("noise has mean 1 and the given spread, and depends on nothing but its
     scenario.seeds.timing = 2;
     CHECK(first != sim::noise_factor(scenario, 3, 17));
     scenario.seeds.data = 9;
-    scenario.cluster.noise.lognormal_cv = 0;
+    scenario.cluster.noise.cv = 0;
     CHECK(sim::noise_factor(scenario, 3, 17) == 1);
 }
 
@@ -36,7 +36,7 @@ TEST_CASE("a driver's noise, computed four at a time, has the bits of each facto
     Scenario scenario;
     scenario.workers.groups = {{3, "default", 0}};
     for (const double cv : {0.0, 0.01, 0.3, 2.0}) {
-        scenario.cluster.noise.lognormal_cv = cv;
+        scenario.cluster.noise.cv = cv;
         sim::Noise noise(scenario);
         for (std::int64_t seq = 0; seq < 2000; ++seq)
             for (RoleId role = 1; role <= 3; ++role)

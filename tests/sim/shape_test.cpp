@@ -48,7 +48,7 @@ TEST_CASE("a shape is read between its levels and its batch sizes, and holds bey
 TEST_CASE("factors follow the quantiles, with mean 1, and depend on worker and number alone") {
     const DeviceSpec device = scattered();
     Scenario scenario = scenario_with(device);
-    scenario.cluster.noise.lognormal_cv = 5;  // which measured scatter replaces
+    scenario.cluster.noise.cv = 5;  // which measured scatter replaces
     sim::Placement placement;
     placement.device_of_role = {nullptr, &device, &device};
     sim::Noise noise(scenario, &placement);
@@ -74,7 +74,7 @@ TEST_CASE("a device without quantiles keeps the scenario's noise beside one that
     const DeviceSpec device = scattered();
     const DeviceSpec plain;
     Scenario scenario = scenario_with(device);
-    scenario.cluster.noise.lognormal_cv = 0.3;
+    scenario.cluster.noise.cv = 0.3;
     sim::Placement placement;
     placement.device_of_role = {nullptr, &device, &plain};
     sim::Noise noise(scenario, &placement);

@@ -36,7 +36,7 @@ inline Scenario timing_scenario(const std::string& protocol, int lambda, int bat
     device.kind = DeviceSpec::Kind::affine;
     device.b = 1e-3;
     scenario.cluster.devices["default"] = device;
-    scenario.cluster.noise.lognormal_cv = noise_cv;
+    scenario.cluster.noise.cv = noise_cv;
     scenario.cluster.network.concurrent_transfers = 0;
     return scenario;
 }

@@ -1,0 +1,84 @@
+#include "sim/pace.hpp"
+
+#include <algorithm>
+
+namespace rubato::sim {
+namespace {
+
+double exponential(learn::Stream& stream, double mean) {
+    return -mean * learn::log_portable(stream.uniform());
+}
+
+bool applies(const StragglerSpec& spec, WorkerId worker) {
+    return spec.workers.empty() || std::binary_search(spec.workers.begin(), spec.workers.end(), worker);
+}
+
+/// Streams of one straggler are a quarter of 2^56 apart.
+std::uint64_t index_of(std::uint64_t place, std::uint64_t number) {
+    return place << 40 | number;
+}
+
+}  // namespace
+
+Pace::Pace(const Scenario& scenario) : scenario_(scenario) {
+    const auto& stragglers = scenario.cluster.stragglers;
+    if (stragglers.empty()) return;
+    const auto roles = static_cast<std::size_t>(scenario.lambda()) + 1;
+    slowed_.resize(roles);
+    ahead_.resize(roles);
+    for (std::size_t role = 1; role < roles; ++role) {
+        for (std::size_t place = 0; place < stragglers.size(); ++place) {
+            const StragglerSpec& spec = stragglers[place];
+            if (!applies(spec, static_cast<WorkerId>(role - 1))) continue;
+            Slowed slowed{&spec, place, 0, spec.from_s, spec.until_s};
+            if (spec.every_s > 0) draw(static_cast<RoleId>(role), slowed, 0);
+            slowed_[role].push_back(slowed);
+        }
+    }
+}
+
+void Pace::draw(RoleId role, Slowed& slowed, double after_s) const {
+    learn::Stream stream(scenario_.seeds.timing, static_cast<std::uint32_t>(role), learn::Purpose::straggler,
+                         index_of(slowed.place, slowed.spell));
+    slowed.begin_s = after_s + exponential(stream, slowed.spec->every_s);
+    slowed.end_s = slowed.begin_s + exponential(stream, slowed.spec->for_s);
+}
+
+void Pace::advance(RoleId role, Slowed& slowed, double to_s) const {
+    if (slowed.spec->every_s <= 0) return;
+    while (slowed.end_s <= to_s) {
+        ++slowed.spell;
+        draw(role, slowed, slowed.end_s);
+    }
+}
+
+// What lies ahead is looked at in a copy: a computation may be cancelled, and the next one then begins before its end.
+double Pace::slowed(RoleId role, std::int64_t worker_seq, double begin_s, double seconds) {
+    auto& mine = slowed_[static_cast<std::size_t>(role)];
+    for (Slowed& slowed : mine) advance(role, slowed, begin_s);
+    auto& ahead = ahead_[static_cast<std::size_t>(role)];
+    ahead = mine;
+    double work = seconds;
+    for (const Slowed& slowed : mine) {
+        if (slowed.spec->probability == 0) continue;
+        learn::Stream stream(scenario_.seeds.timing, static_cast<std::uint32_t>(role), learn::Purpose::straggler,
+                             index_of(slowed.place, static_cast<std::uint64_t>(worker_seq)));
+        if (stream.uniform() < slowed.spec->probability) work *= slowed.spec->slowdown;
+    }
+    double now = begin_s;
+    for (;;) {
+        double factor = 1, change = never;
+        for (Slowed& slowed : ahead) {
+            if (slowed.spec->probability > 0) continue;
+            advance(role, slowed, now);
+            const bool within = slowed.begin_s <= now && now < slowed.end_s;
+            if (within) factor *= slowed.spec->slowdown;
+            if (now < slowed.end_s) change = std::min(change, within ? slowed.end_s : slowed.begin_s);
+        }
+        if (now + work * factor <= change) return now + work * factor - begin_s;
+        work -= (change - now) / factor;
+        now = change;
+    }
+}
+
+}  // namespace rubato::sim

@@ -1,0 +1,47 @@
+// Workers that compute more slowly for a while (cluster.stragglers).
+#pragma once
+
+#include "core/scenario.hpp"
+#include "learn/random.hpp"
+
+#include <limits>
+#include <vector>
+
+namespace rubato::sim {
+
+/// When gradients end that are begun at some time. Spells are a pure function of seeds.timing, the straggler's place in
+/// the list and the worker: the same in every backend and under every protocol. What is under way when a spell begins
+/// or ends is slowed for that part alone. Roles may be asked for from several threads, each role from one.
+class Pace {
+public:
+    /// The scenario must outlive it.
+    explicit Pace(const Scenario& scenario);
+    /// Seconds that a gradient takes which would take `seconds` without stragglers. A worker's gradients are asked for
+    /// in the order of their beginnings.
+    double seconds(RoleId role, std::int64_t worker_seq, Time begin_ns, double seconds) {
+        return slowed_.empty() || slowed_[static_cast<std::size_t>(role)].empty()
+                   ? seconds
+                   : slowed(role, worker_seq, static_cast<double>(begin_ns) * 1e-9, seconds);
+    }
+
+private:
+    static constexpr double never = std::numeric_limits<double>::infinity();
+    /// One straggler of the list, as a worker feels it.
+    struct Slowed {
+        const StragglerSpec* spec = nullptr;
+        std::uint64_t place = 0;     ///< in the list
+        std::uint64_t spell = 0;     ///< of spells at random: number of the one at hand
+        double begin_s = 0, end_s = 0;  ///< the spell at hand: under way or to come
+    };
+
+    double slowed(RoleId role, std::int64_t worker_seq, double begin_s, double seconds);
+    void draw(RoleId role, Slowed& slowed, double after_s) const;
+    /// Goes on to the first spell that ends after that time.
+    void advance(RoleId role, Slowed& slowed, double to_s) const;
+
+    const Scenario& scenario_;
+    std::vector<std::vector<Slowed>> slowed_;  ///< by role; empty: nobody is
+    std::vector<std::vector<Slowed>> ahead_;   ///< scratch, by role
+};
+
+}  // namespace rubato::sim

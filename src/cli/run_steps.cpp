@@ -123,9 +123,25 @@ trace::DriverReport guarded_run(const RunOptions& options, const std::string& di
     }
 }
 
+namespace {
+
+/// The last rows may be those that the disk has no room for; the summary then says so in the room that is kept for it.
+std::string finish(trace::Recorder& recorder, trace::DriverReport& report) {
+    try {
+        return recorder.finish(report);
+    } catch (const trace::OutputError& problem) {
+        if (!problem.full || report.status == Status::disk_full) throw;
+        report.status = Status::disk_full;
+        report.detail = problem.what();
+        return recorder.finish(report);
+    }
+}
+
+}  // namespace
+
 int conclude(const RunOptions& options, const std::string& directory, trace::Recorder& recorder,
-             const trace::DriverReport& report) {
-    const std::string summary = recorder.finish(report);
+             trace::DriverReport report) {
+    const std::string summary = finish(recorder, report);
     print_summary(summary, directory, options);
     const std::string status = status_of(summary);
     if (status != "finished") error("the run ended as " + status + (report.detail.empty() ? "" : ": " + report.detail));

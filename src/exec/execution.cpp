@@ -124,11 +124,11 @@ void Execution::abandon(Seat& seat, const std::deque<Event>& pending, Status sta
     over(Abandoned{status});
 }
 
-std::int64_t Execution::payload_bytes(const Send& action) const {
-    const auto bytes = action.payload.count * static_cast<std::int64_t>(sizeof(float));
+std::int64_t Execution::payload_bytes(Channel channel, const Slice& payload) const {
+    const auto bytes = payload.count * static_cast<std::int64_t>(sizeof(float));
     if (input_.emulated == nullptr) return bytes;
     const auto& costs = *input_.emulated;
-    return std::max(bytes, action.channel == Channel::weights ? costs.pull_bytes : costs.push_bytes);
+    return std::max(bytes, channel == Channel::weights ? costs.pull_bytes : costs.push_bytes);
 }
 
 void Execution::span(RoleId role, const char* kind, Time begin, Time end, RoleId peer, std::int64_t bytes) {

@@ -91,7 +91,7 @@ protected:
     /// carried out.
     void abandon(Seat& seat, const std::deque<Event>& pending, Status status);
     /// Of a message, as long as it is or pretends to be.
-    std::int64_t payload_bytes(const Send& action) const;
+    std::int64_t payload_bytes(Channel channel, const Slice& payload) const;
     void span(RoleId role, const char* kind, Time begin, Time end, RoleId peer = -1, std::int64_t bytes = 0);
 
     const RunInput& input_;

@@ -20,7 +20,7 @@ void Execution::act(Seat& seat, const Send& action) {
     const bool weights = action.channel == Channel::weights;
     if (action.payload.buffer != no_buffer) {
         std::lock_guard lock(report_mutex_);
-        const auto bytes = payload_bytes(action);
+        const auto bytes = payload_bytes(action.channel, action.payload);
         (seat.id == 0 ? server_.bytes_out : server_.bytes_in) += bytes;
         report_.bytes += bytes;
         if (seat.id == 0) ++server_.replies;

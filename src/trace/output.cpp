@@ -16,6 +16,9 @@ Place place_of(const std::vector<Place>& places, RoleId role) {
     return index < places.size() ? places[index] : Place{};
 }
 
+/// For the summary of a run that fills the disk.
+constexpr const char* room = ".room";
+
 template <class Row>
 void write_row(LineFile& file, const Row& row) {
     file.commit(put_row(file.reserve(), row));
@@ -35,6 +38,7 @@ Output::Output(const Scenario& scenario, const RecorderOptions& options)
     begin_parts(scenario.trace, resume);
     if (rank_ > 0) return;
     make_directory(directory_);
+    hold_room(path(room));
     remove_leftovers(scenario.trace, resume.has_value());
     write_file_by_rename(path("scenario.json"), options.scenario_json);
     write_file_by_rename(path("command.txt"), options.command + "\n");
@@ -44,6 +48,10 @@ Output::Output(const Scenario& scenario, const RecorderOptions& options)
     if (rank_ == 0) return;
     if (scenario.trace.timeline) open(timeline_, path("timeline.csv"), timeline_header, sizes.timeline);
     if (scenario.trace.events) log_.emplace(path("events.log"), header_, state_);
+}
+
+Output::~Output() {
+    if (rank_ <= 0) release_room(path(room));
 }
 
 void Output::open(std::optional<LineFile>& file, const std::string& path, std::string_view header,
@@ -128,10 +136,21 @@ void Output::close() {
     if (log_) log_->finish();
 }
 
+void Output::abandon() {
+    for (auto* file : {&gradients_, &updates_, &evals_, &timeline_})
+        if (*file) (*file)->abandon();
+    if (log_) log_->abandon();
+}
+
 void Output::finish(Figures& figures, const DriverReport& report, const std::vector<Place>& places) {
-    close();
-    if (rank_ == 0 && timeline_) merge_timelines(directory_, report.ranks);
-    if (rank_ == 0 && log_) merge_event_logs(directory_, report.ranks, header_, state_);
+    if (report.status == Status::disk_full) {
+        abandon();
+    } else {
+        close();
+        if (rank_ == 0 && timeline_) merge_timelines(directory_, report.ranks);
+        if (rank_ == 0 && log_) merge_event_logs(directory_, report.ranks, header_, state_);
+    }
+    release_room(path(room));
 
     LineFile workers(path("workers.csv"), workers_header);
     for (std::size_t i = 0; i < figures.workers().size(); ++i) {

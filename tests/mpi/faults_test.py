@@ -136,6 +136,17 @@ class FaultsTest(LaunchTest):
                 self.assertEqual(self.summary(out)["status"], "interrupted")
                 self.assert_books(out)
 
+    def test_a_signal_to_any_rank_ends_the_run(self) -> None:
+        for rank in (0, 2):
+            out = f"rank{rank}"
+            command = self.command(4, endless("async"), out, "--backend", "mpi")
+            status, output, _ = self.disturbed(command, self.signal_rank(rank, signal.SIGTERM),
+                                               self.path(out, "updates.csv"))
+            self.assertNotEqual(status, 0, output)
+            self.assertEqual(self.summary(out)["status"], "interrupted")
+            self.assert_books(out)
+            self.assert_whole_lines(out)
+
 
 if __name__ == "__main__":
     unittest.main()

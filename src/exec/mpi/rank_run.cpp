@@ -88,7 +88,7 @@ void RankRun::later(Seat&, std::function<void()> what) {
 void RankRun::transmit(Seat& seat, const Send& action) {
     if (map_.rank_of(action.to) == rank_) return office_.send(seat.id, action, clock());
     const auto own = action.payload.count * static_cast<std::int64_t>(sizeof(float));
-    mail_.send(seat.id, action, seat.now, payload_bytes(action) - own);
+    mail_.send(seat.id, action, seat.now, payload_bytes(action.channel, action.payload) - own);
 }
 
 Seat* RankRun::seat_of(RoleId role) {
@@ -113,7 +113,7 @@ bool RankRun::serve_queue() {
             // At the receiver, since only it knows since when there was room.
             if (delivered->payload.buffer != no_buffer)
                 span(delivered->from, delivered->channel == Channel::gradient ? "push" : "pull", delivered->started_ns,
-                     clock(), seat.id, delivered->payload.count * static_cast<std::int64_t>(sizeof(float)));
+                     clock(), seat.id, payload_bytes(delivered->channel, delivered->payload));
         }
         deal_with(seat, item.event);
     }
@@ -204,6 +204,7 @@ void RankRun::told(int rank, const Note& note, std::string_view bytes) {
             if (failed_.empty()) failed_ = who(rank) + ": " + std::string(bytes);
             if (note.status == Status::disk_full) abandon_status_ = Status::disk_full;
             return;
+        case Note::Kind::interrupted: told_to_end_ = true; return;
         case Note::Kind::ask_books: return tell_books(note);
         case Note::Kind::books: return hear_books(other, note, bytes);
         case Note::Kind::record:

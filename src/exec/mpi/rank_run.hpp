@@ -86,6 +86,7 @@ private:
 
     // rank_watch.cpp: signals, and who is alive
     void look_around();
+    void interrupt();
     void watch_others(Time now);
     void watch_first(Time now);
     std::string who(int rank) const;
@@ -119,6 +120,7 @@ private:
     Time moved_ns_ = 0;        ///< and when that was
     Time pinged_ns_ = 0;
     Time heard_first_ns_ = 0;  ///< other ranks: last word of rank 0
+    bool told_to_end_ = false;   ///< another rank was sent a signal
     bool interrupting_ = false;
     std::vector<std::int64_t> received_;  ///< rank 0: gradients that have come from each worker
 };

@@ -23,6 +23,7 @@ struct Note {
         end,         ///< rank 0: the run is over, send your record
         abandon,     ///< rank 0: the run cannot go on; close the books and send your record
         failed,      ///< the rank cannot go on; what happened rides in the note
+        interrupted, ///< the rank was sent a signal that asks for the end of the run
         ask_books,   ///< rank 0, for checkpoint `id`: the workers' books up to sent_ns, and what was sent
         books,       ///< a piece of them rides in the note; number: 1 with the last one
         record,      ///< a piece of the rank's record rides in the note; number: 1 with the last one

@@ -18,9 +18,10 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs" / "performance.md"
 PROGRAMS = {"tests/bench/bench_primitives": "Gradient kernels", "tests/bench/bench_gradients": "Real gradients",
             "tests/bench/bench_network": "The flow network alone", "messages": "Timing-only simulation",
-            "sweep": "Sweeps", "tests/bench/bench_mpi": "Messages between ranks"}
+            "sweep": "Sweeps", "tests/bench/bench_mpi": "Messages between ranks",
+            "driver": "Messages in runs over MPI"}
 RANKS = ["mpirun", "--allow-run-as-root", "--oversubscribe", "-n", "2"]
-SCRIPTS = {"messages": "messages.py", "sweep": "sweep.py"}
+SCRIPTS = {"messages": "messages.py", "sweep": "sweep.py", "driver": "driver.py"}
 
 
 def machine():
@@ -33,7 +34,8 @@ def machine():
 
 
 def measure(build, program):
-    command = ([sys.executable, ROOT / "tests/bench" / SCRIPTS[program], build / "rubato"] if program in SCRIPTS
+    more = [build / "tests/bench/bench_mpi"] if program == "driver" else []
+    command = ([sys.executable, ROOT / "tests/bench" / SCRIPTS[program], build / "rubato", *more] if program in SCRIPTS
                else [*RANKS, build / program] if program == "tests/bench/bench_mpi" else [build / program])
     lines = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True,
                            env={**os.environ, "RUBATO_MODULES": str(build)}).stdout.splitlines()

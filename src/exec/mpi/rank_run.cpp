@@ -134,8 +134,10 @@ bool RankRun::serve_timers() {
 
 // The library offers nothing to sleep on, so an idle reactor looks again and again, the less often the longer nothing
 // has come: it is late by a fiftieth of what it has waited, or by what a sleep takes at least, and burns little. Where
-// there are cores to spare it spins until such a sleep is a small part of the wait. Lanes wake it at once.
+// there are cores to spare it spins until such a sleep is a small part of the wait. Lanes wake it at once. While a long
+// payload moves it is not idle.
 void RankRun::rest() {
+    if (mail_.flowing()) return std::this_thread::yield();
     constexpr Time shortest_ns = 20'000, longest_ns = 1'000'000;
     const Time idle = clock() - worked_ns_;
     if (idle < spin_ns_) return;
@@ -212,6 +214,7 @@ void RankRun::told(int rank, const Note& note, std::string_view bytes) {
             other.recorded = note.number == 1;
             return;
         case Note::Kind::message:
+        case Note::Kind::flows:
         case Note::Kind::taken: return;  // the mail's own
     }
 }

@@ -119,8 +119,8 @@ private:
     std::int64_t moved_ = -1;  ///< steps of all ranks at the last change,
     Time moved_ns_ = 0;        ///< and when that was
     Time pinged_ns_ = 0;
-    Time heard_first_ns_ = 0;  ///< other ranks: last word of rank 0
-    bool told_to_end_ = false;   ///< another rank was sent a signal
+    Time heard_first_ns_ = 0;   ///< other ranks: last word of rank 0
+    bool told_to_end_ = false;  ///< another rank was sent a signal
     bool interrupting_ = false;
     std::vector<std::int64_t> received_;  ///< rank 0: gradients that have come from each worker
 };

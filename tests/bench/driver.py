@@ -52,8 +52,9 @@ def main() -> None:
     after = bare(program, launcher)
     for size, seconds in found.items():
         plain = (before[size] + after[size]) / 2
+        target = ">= 0.9" if size >= 10_000_000 else ""
         print(json.dumps({"figure": "goodput of push and pull in a run, driver over bare", "bytes": size,
-                          "value": round(plain / seconds, 3), "target": ">= 0.9" if size >= 10_000_000 else "", "bare_us": round(plain * 1e6, 2),
+                          "value": round(plain / seconds, 3), "target": target, "bare_us": round(plain * 1e6, 2),
                           "driver_us": round(seconds * 1e6, 2)}))
 
 

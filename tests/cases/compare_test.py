@@ -94,7 +94,7 @@ class Compare(Case):
 
         for name, protocol in PROTOCOLS.items():
             runs = [self.run_scenario(own_links(protocol, seed, bandwidth)) for seed, bandwidth in
-                    ((1, "4Gbps"), (2, "2Gbps"))]
+                    ((1, "1Gbps"), (2, "0.5Gbps"))]
             for predicted, measured in (runs, runs[::-1]):
                 with self.subTest(protocol=name):
                     self.check_top(self.compared(predicted, measured, "--explain")["explanation"], "half the link")

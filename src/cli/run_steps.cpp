@@ -41,7 +41,7 @@ void check_for_backend(const Loaded& loaded, const std::string& backend) {
                              " computes real gradients, but the scenario is "
                              "timing only: name a model with \"gradients\": \"real\"");
     }
-    if (loaded.tree.find("cost") && !emulate.compute && !emulate.messages)
+    if (loaded.tree.find("cost") && !emulate.compute && !emulate.messages && !emulate.network)
         note("cost and cluster are what a simulation charges; backend " + backend +
              " ignores them without execution.emulate");
 }

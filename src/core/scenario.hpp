@@ -200,8 +200,9 @@ struct ClusterSpec {
 struct EmulateSpec {
     bool compute = false;   ///< gradients take at least what cluster.devices and noise say; the server what it costs
     bool messages = false;  ///< payloads are as long as `cost` says
+    bool network = false;   ///< messages take at least what they would alone on their way over cluster.network
     std::map<WorkerId, double> slow;  ///< factors on the compute time of chosen workers
-    bool any() const { return compute || messages || !slow.empty(); }
+    bool any() const { return compute || messages || network || !slow.empty(); }
 };
 
 /// Where the order of the updates comes from, if not from a cluster.

@@ -21,6 +21,8 @@ Execution::Execution(const RunInput& input, std::string backend)
     const bool beside = scenario_.evaluate.mode == EvaluateSpec::Mode::rank;
     evaluators_ = std::make_unique<learn::Pool>(*input.task, beside ? 1 : 0);
     evaluate_lane_ = std::make_unique<Lane>();
+    if (input.emulated != nullptr && !input.emulated->to_server.empty())
+        links_ = std::make_unique<EmulatedLinks>(*input.emulated);
 }
 
 Seat& Execution::seat_role(Role role, RoleId id, BufferId weights) {
@@ -43,6 +45,7 @@ void Execution::close_lanes() {
         seat->compute_lane.reset();
         seat->apply_lane.reset();
     }
+    links_.reset();
 }
 
 Time Execution::clock() const {

@@ -25,7 +25,7 @@ void Execution::act(Seat& seat, const Send& action) {
         report_.bytes += bytes;
         if (seat.id == 0) ++server_.replies;
     }
-    if (!weights || !input_.emulated || input_.emulated->pull_s <= 0) return transmit(seat, action);
+    if (!weights || !input_.emulated || input_.emulated->pull_s <= 0) return dispatch(seat, action);
     office_.retain(action.payload.buffer);
     give(*seat.apply_lane, [this, &seat, action] {
         const Time begin = clock();
@@ -36,10 +36,26 @@ void Execution::act(Seat& seat, const Send& action) {
             server_.pull_ns += end - begin;
         }
         later(seat, [this, &seat, action, end] {
-            transmit(seat, action);
+            dispatch(seat, action);
             office_.release(action.payload.buffer, end);
         });
     });
+}
+
+void Execution::dispatch(Seat& seat, const Send& action) {
+    const Time sent = clock();
+    if (!links_) return transmit(seat, action, sent);
+    const bool payload = action.payload.buffer != no_buffer;
+    if (payload) office_.retain(action.payload.buffer);
+    ++working_;
+    links_->carry(seat.id, action.to, payload ? payload_bytes(action.channel, action.payload) : 0,
+                  [this, &seat, action, sent, payload] {
+                      later(seat, [this, &seat, action, sent, payload] {
+                          transmit(seat, action, sent);
+                          if (payload) office_.release(action.payload.buffer, clock());
+                          --working_;
+                      });
+                  });
 }
 
 void Execution::act(Seat& seat, const Compute& action) {

@@ -31,7 +31,8 @@ public:
     BufferId allocate_in(std::int32_t channel);
     void when_freed(std::function<void(std::int32_t)> freed) { freed_ = std::move(freed); }
 
-    void send(RoleId from, const Send& send, Time now);
+    /// sent_ns: when it began to move, not after `now`.
+    void send(RoleId from, const Send& send, Time sent_ns, Time now);
     void release(BufferId buffer, Time now);
     void retain(BufferId buffer);
     BufferId allocate();
@@ -63,11 +64,11 @@ private:
         auto operator<=>(const Channel3&) const = default;
     };
     struct State {
-        std::int32_t slots = 1;
+        std::deque<Time> free;  ///< since when each free slot is
         bool elsewhere = false;
         std::deque<Waiting> queue;
     };
-    void pump(std::int32_t channel, Time now);
+    void pump(std::int32_t channel);
     std::int32_t channel_index(const Channel3& key);
 
     std::mutex mutex_;

@@ -84,6 +84,21 @@ class Compare(Case):
                         self.check_top(explanation, what)
                         self.check_sums(explanation)
 
+    def test_links_that_nobody_shares(self) -> None:
+        """Transfers are as long whoever else moves: dividing instants among them would tell of meetings only."""
+        def own_links(protocol: dict, seed: int, bandwidth: str) -> dict:
+            scenario = self.scenario(protocol, seed)
+            scenario["cluster"]["network"]["star"] = {"bandwidth": bandwidth, "latency": "20us",
+                                                      "server_bandwidth": "1000Gbps"}
+            return scenario
+
+        for name, protocol in PROTOCOLS.items():
+            runs = [self.run_scenario(own_links(protocol, seed, bandwidth)) for seed, bandwidth in
+                    ((1, "1Gbps"), (2, "0.5Gbps"))]
+            for predicted, measured in (runs, runs[::-1]):
+                with self.subTest(protocol=name):
+                    self.check_top(self.compared(predicted, measured, "--explain")["explanation"], "half the link")
+
     def test_a_network_that_all_wait_in_does_not_hide_the_cause(self) -> None:
         """Here a dearer update costs more on the link, where it makes the pulls meet, than at the server."""
         def slow_link(seed: int, update_s: float) -> dict:

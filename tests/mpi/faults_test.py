@@ -4,12 +4,13 @@ Usage: faults_test.py RUBATO SHIM, a library whose MPI_Init_thread grants what R
 """
 
 import os
+import re
 import signal
 import subprocess
 import sys
 import unittest
 
-from launch import LaunchTest
+from launch import PROGRAM, LaunchTest
 
 SHIM = os.path.abspath(sys.argv.pop(1))
 
@@ -100,6 +101,20 @@ class FaultsTest(LaunchTest):
         self.assertGreater(self.summary("run")["time_s"], 7)
         self.assertIn("last word of worker 1", self.summary("run")["status_detail"])
         self.assert_books("run")
+        self.assert_replays("run")
+        # The log of the lost rank breaks off before its last gradients, which the server has applied.
+        pushed = sum(row["push_ns"] != "" for row in self.rows("run", "gradients.csv"))
+        done = subprocess.run([PROGRAM, "replay", self.path("run"), "--weights"], capture_output=True, text=True,
+                              timeout=120, check=False)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        told = re.search(r"the same losses of (\d+) gradients", done.stdout)
+        self.assertIsNotNone(told, done.stdout)
+        self.assertGreaterEqual(int(told[1]), pushed)
+        again = self.path("again")
+        subprocess.run([PROGRAM, "replay", self.path("run"), "--set", "optimizer.learning_rate=0.001", "--out", again,
+                        "--quiet"], capture_output=True, timeout=120, check=True)
+        self.assert_books("again")
+        self.assertEqual(self.summary("again")["gradients"], self.summary("run")["gradients"])
 
     def test_a_first_rank_that_stands_still_ends_the_run_without_a_summary(self) -> None:
         command = self.command(4, endless("async"), "run", "--backend", "mpi")

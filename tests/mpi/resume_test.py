@@ -10,7 +10,7 @@ import time
 import unittest
 from typing import Any
 
-from launch import LaunchTest
+from launch import PROGRAM, LaunchTest
 
 POLICIES = [{"name": "hardsync"}, {"name": "n-softsync", "n": 1}, {"name": "n-softsync", "n": 2}, {"name": "async"}]
 SAMPLES = 1003
@@ -86,6 +86,10 @@ class ResumeTest(LaunchTest):
             self.assertAlmostEqual(seconds, summary["time_s"], delta=0.02 * summary["time_s"])
         self.assertFalse(os.path.exists(self.path(out, "ranks")))
         self.assert_replays(out)
+        computed = subprocess.run([PROGRAM, "replay", self.path(out), "--weights", "--evaluate"], capture_output=True,
+                                  text=True, timeout=120, check=False)
+        self.assertEqual(computed.returncode, 0, computed.stdout + computed.stderr)
+        self.assertIn(f"the same final weights {summary['weights_hash']}", computed.stdout)
 
     def test_killed_runs_go_on_as_one_run(self) -> None:
         for number, policy in enumerate(POLICIES):

@@ -167,6 +167,33 @@ class RunsTest(LaunchTest):
         server = self.rows("emulated", "servers.csv")[0]
         self.assertGreaterEqual(float(server["update_s"]), 0.001 * summary["updates"])
 
+    def test_an_emulated_network_takes_its_time(self) -> None:
+        scenario = learning({"name": "async"}, 2, samples=600) | {
+            "cost": {"push_bytes": "300kB", "pull_bytes": "200kB"},
+            "cluster": {"network": {"star": {"bandwidth": "10MBps", "latency": "1ms", "server_bandwidth": "1GBps"}}},
+            "execution": {"emulate": {"messages": True, "network": True}},
+        }
+        self.run_on("mpi", scenario, "emulated")
+        self.assert_books("emulated")
+        self.assert_replays("emulated")
+        # Two links' latency, and the bytes over the worker's own one.
+        least = {"push": 0.032, "pull": 0.022}
+        for row in self.rows("emulated", "timeline.csv"):
+            if row["kind"] in least:
+                self.assertGreaterEqual((int(row["end_ns"]) - int(row["begin_ns"])) * 1e-9, least[row["kind"]] - 1e-4)
+                self.assertEqual(int(row["bytes"]), 300_000 if row["kind"] == "push" else 200_000)
+        profile = self.path("profile.json")
+        subprocess.run([PROGRAM, "calibrate", "--run", self.path("emulated"), "--out", profile], check=True,
+                       capture_output=True, timeout=60)
+        with open(profile, encoding="utf-8") as file:
+            network = json.load(file)["network"]
+        # The workers share this host, and no link.
+        self.assertAlmostEqual(network["server_bandwidth"] / network["bandwidth"], 2)
+        told = {message["bytes"]: message["seconds"] for message in network["messages"]}
+        for size, seconds in ((300_000, least["push"]), (200_000, least["pull"])):
+            self.assertGreaterEqual(told[size], seconds - 1e-4)
+            self.assertLess(told[size], seconds + 0.02)
+
     def test_evaluations_beside_and_in_pauses(self) -> None:
         for mode in ("rank", "pause", "deferred"):
             with self.subTest(mode):

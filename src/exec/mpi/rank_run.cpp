@@ -85,10 +85,10 @@ void RankRun::later(Seat&, std::function<void()> what) {
     put({-1, {}, -1, std::move(what)});
 }
 
-void RankRun::transmit(Seat& seat, const Send& action) {
-    if (map_.rank_of(action.to) == rank_) return office_.send(seat.id, action, clock());
+void RankRun::transmit(Seat& seat, const Send& action, Time sent_ns) {
+    if (map_.rank_of(action.to) == rank_) return office_.send(seat.id, action, sent_ns, clock());
     const auto own = action.payload.count * static_cast<std::int64_t>(sizeof(float));
-    mail_.send(seat.id, action, seat.now, payload_bytes(action.channel, action.payload) - own);
+    mail_.send(seat.id, action, sent_ns, payload_bytes(action.channel, action.payload) - own);
 }
 
 Seat* RankRun::seat_of(RoleId role) {

@@ -44,7 +44,7 @@ private:
     };
 
     void mail(RoleId role, const Event& event) override;
-    void transmit(Seat& seat, const Send& action) override;
+    void transmit(Seat& seat, const Send& action, Time sent_ns) override;
     void later(Seat& seat, std::function<void()> what) override;
     bool others_finished() const override { return finished_ranks_ == map_.ranks() - 1; }
     void gather_books(Time now, std::function<void(Gathered)> then) override;

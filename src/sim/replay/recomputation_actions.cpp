@@ -16,15 +16,23 @@ void Recomputation::act(RoleId role, const Send& action, const Actions&) {
 
 // Nobody knows yet when it will be waited for: those that were asked for first are computed first.
 void Recomputation::act(RoleId role, const Compute& action, const Actions&) {
-    Computing computing{action, buffers_.share(handle(role, action.weights), -1), buffers_.allocate(),
-                        std::make_unique<learn::GradientJob>()};
+    Computing computing;
+    computing.action = action;
+    computing.weights = buffers_.share(handle(role, action.weights), -1);
+    submit(role, computing);
+    seat(role).computing.emplace(action.id, std::move(computing));
+}
+
+/// On computing.weights.
+void Recomputation::submit(RoleId worker, Computing& computing) {
+    computing.gradient = buffers_.allocate();
+    computing.job = std::make_unique<learn::GradientJob>();
     auto& job = *computing.job;
     job.weights_buffer = computing.weights;
     job.gradient_buffer = computing.gradient;
-    job.worker = role - 1;
-    job.worker_seq = action.worker_seq;
-    job.batch = action.batch;
-    seat(role).computing.emplace(action.id, std::move(computing));
+    job.worker = worker - 1;
+    job.worker_seq = computing.action.worker_seq;
+    job.batch = computing.action.batch;
     pool_->submit(job);
 }
 
@@ -54,9 +62,12 @@ void Recomputation::act(RoleId role, const Update& action, const Actions& all) {
 
 void Recomputation::act(RoleId role, const Evaluate& action, const Actions&) {
     if (!options_.evaluate) return;
+    evaluate(action, role, buffers_.data(handle(role, action.weights)));
+}
+
+void Recomputation::evaluate(const Evaluate& action, RoleId role, std::span<const float> weights) {
     ++evaluations_;
-    seat(role).evaluating.emplace(
-        action.id, Evaluating{action, task_.evaluate(buffers_.data(handle(role, action.weights)), *pool_)});
+    seat(role).evaluating.emplace(action.id, Evaluating{action, task_.evaluate(weights, *pool_)});
 }
 
 void Recomputation::act(RoleId role, const Release& action, const Actions&) {

@@ -74,7 +74,7 @@ void declare_run(CLI::App& app, RunOptions& options) {
         "--resume", options.resume,
         "go on from the newest valid checkpoint in the run directory (execution.checkpoint says when they are "
         "made), with a longer stop if you like; what was in flight is computed again and counts once. Begins "
-        "where the directory holds no run yet");
+        "where the directory holds no run yet, or one that was killed before its first checkpoint");
 }
 
 void declare_sweep(CLI::App& app, SweepOptions& options) {

@@ -101,6 +101,9 @@ std::unique_ptr<LoggedRun> open_recorded(const std::string& directory) {
         run->log.seekg(0);
         if (const std::string text = trace::read_state(run->log); !text.empty())
             run->resumed = trace::run_state_from_text(text);
+    } catch (const trace::NotALog&) {
+        throw InputError(run->log_path + (run->log_bytes == 0 ? ": is empty" : ": is no event log") +
+                         "; expected the file that rubato run --events leaves");
     } catch (const std::invalid_argument& problem) {
         throw LogDiffers(run->log_path + ": differs: " + problem.what());
     }

@@ -20,7 +20,7 @@
 
 namespace rubato::cli {
 
-/// The log does not begin as one: a negative verdict, not wrong input; what() says why.
+/// What the log begins with was altered: a negative verdict, not wrong input; what() says why.
 struct LogDiffers : std::runtime_error {
     using std::runtime_error::runtime_error;
 };
@@ -45,7 +45,7 @@ struct LoggedRun {
     double fraction();
 };
 
-/// Throws InputError where something is missing, LogDiffers where the log does not begin as one.
+/// Throws InputError where something is missing or the log is none, LogDiffers where it was altered.
 std::unique_ptr<LoggedRun> open_recorded(const std::string& directory);
 
 /// Where the roles ran, by role, as workers.csv and servers.csv say; empty names where they do not.

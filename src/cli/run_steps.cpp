@@ -12,6 +12,7 @@
 namespace rubato::cli {
 namespace {
 
+/// Throws std::invalid_argument where the text is not a summary.
 void print_summary(const std::string& summary_json, const std::string& directory, const RunOptions& options) {
     const bool table = !options.json && !options.quiet;
     if (options.json) std::fputs(summary_json.c_str(), stdout);
@@ -77,7 +78,11 @@ std::optional<int> report_earlier(const RunOptions& options, const Loaded& loade
     const auto earlier = look_into(directory, loaded, options.backend, options.force, options.resume);
     if (!earlier) return std::nullopt;
     note(directory + " holds this run already (" + earlier->status + "); --force repeats it");
-    print_summary(earlier->summary_json, directory, options);
+    try {
+        print_summary(earlier->summary_json, directory, options);
+    } catch (const std::invalid_argument& problem) {
+        throw InputError(directory + "/summary.json: " + problem.what() + "; --force repeats the run");
+    }
     return exit_of(earlier->status);
 }
 

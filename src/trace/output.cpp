@@ -66,6 +66,7 @@ void Output::begin_parts(const TraceSpec& trace, const std::optional<RecorderRes
     const bool goes_on = resume && trace.timeline && rank_ >= 0;
     if (rank_ <= 0 && !goes_on) remove_parts(directory_);
     if (rank_ < 0 || (!trace.timeline && !trace.events)) return;
+    make_directory(directory_);  // where that fails, it is what the user named that is told
     make_directory(directory_ + "/ranks");
     const std::string timeline = part_path(directory_, "timeline.csv", rank_);
     // The parts of a run that ended in order have become one.

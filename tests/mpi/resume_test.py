@@ -121,6 +121,17 @@ class ResumeTest(LaunchTest):
                 self.resume(scenario, out)
                 self.assert_one_run(out)
 
+    def test_a_kill_before_the_first_checkpoint_begins_anew(self) -> None:
+        scenario, out = learning({"name": "hardsync"}), "early"
+        scenario["execution"]["checkpoint"] = {"every_epochs": 100}
+        command = self.command(5, scenario, out, "--backend", "mpi", "--quiet", "--resume")
+        self.disturbed(command, self.signal_rank(0, signal.SIGKILL), self.path(out, "gradients.csv"))
+        self.assertEqual(self.checkpoints(out), [])
+        self.assertIn("which has left no checkpoint: the run begins anew", self.resume(scenario, out))
+        self.assert_one_run(out)
+        whole = self.run_on("local", scenario, "whole")
+        self.assertEqual(self.summary(out)["weights_hash"], whole["weights_hash"])
+
     def test_other_ranks_need_not_see_the_checkpoint_and_another_scenario_is_refused_in_one_line(self) -> None:
         scenario = learning({"name": "hardsync"})
         scenario["trace"] = {}

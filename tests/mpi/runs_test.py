@@ -13,11 +13,14 @@ from launch import MPIRUN, PROGRAM, LaunchTest, weights_hash
 POLICIES = [{"name": "hardsync"}, {"name": "n-softsync", "n": 1}, {"name": "n-softsync", "n": 2}, {"name": "async"}]
 
 
-def learning(policy: dict, count: int, batch_size: int = 16, samples: int = 203) -> dict:
-    """A small network on small data."""
+NOTE_BYTES = 3072  # longer payloads do not ride in a note
+
+
+def learning(policy: dict, count: int, batch_size: int = 16, samples: int = 203, hidden: int = 12) -> dict:
+    """A small network on small data; payloads are longer than a note from 20 hidden units on."""
     return {
         "data": {"samples": samples, "shape": [6, 6, 1], "test_samples": 50, "classes": 4},
-        "model": {"name": "mlp", "hidden": [12]},
+        "model": {"name": "mlp", "hidden": [hidden]},
         "workers": {"count": count, "batch_size": batch_size},
         "protocol": policy,
         "optimizer": {"name": "momentum", "learning_rate": 0.05},
@@ -40,7 +43,7 @@ class RunsTest(LaunchTest):
                 self.assertEqual(summary["engine"]["ranks"], 5)
                 self.assertLess(summary["engine"]["clock_residual_s"], 0.05)
                 self.assert_books(out)
-                self.assert_replays(out)
+                self.assert_replays(out, "--weights", "--evaluate")
                 self.assertEqual(len(self.rows(out, "evals.csv")), 4)
                 # Each sample is handed out once an epoch, whoever computes on it; leftovers count.
                 for epoch in range(3):
@@ -59,6 +62,18 @@ class RunsTest(LaunchTest):
                     for backend in ("sim", "local", "mpi")
                 }
                 self.assertEqual(len(hashes), 1)
+
+    def test_payloads_beside_the_note_are_those_that_were_sent(self) -> None:
+        """Each policy computed again from its events; hardsync has the weights of the other backends as well."""
+        for number, policy in enumerate(POLICIES):
+            with self.subTest(policy):
+                out, scenario = f"run{number}", learning(policy, 3, hidden=64)
+                summary = self.run_on("mpi", scenario, out)
+                self.assertGreater(summary["traffic"]["bytes"], 3 * NOTE_BYTES * summary["traffic"]["messages"])
+                self.assert_replays(out, "--weights", "--evaluate")
+                if policy["name"] == "hardsync":
+                    others = {self.run_on(it, scenario, it)["weights_hash"] for it in ("sim", "local")}
+                    self.assertEqual(others, {summary["weights_hash"]})
 
     def test_every_gradient_counts_once(self) -> None:
         # Every gradient is the constant 1, the rate is 1, so the weight is minus the number of updates.
@@ -138,7 +153,7 @@ class RunsTest(LaunchTest):
         packed = self.run_on("mpi", scenario, "packed", ranks=4)
         self.assertEqual(packed["weights_hash"], self.run_on("local", scenario, "local")["weights_hash"])
         self.assert_books("packed")
-        self.assert_replays("packed")
+        self.assert_replays("packed", "--weights")
 
     def test_the_timeline_has_the_spans_of_every_role(self) -> None:
         self.run_on("mpi", learning({"name": "async"}, 2), "run")

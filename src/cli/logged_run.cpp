@@ -5,10 +5,13 @@
 #include "cli/sweep/csv.hpp"
 #include "core/role.hpp"
 #include "trace/event_log.hpp"
+#include "trace/rank_parts.hpp"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <filesystem>
 #include <map>
 #include <stdexcept>
@@ -77,6 +80,32 @@ trace::Checkpoint first_checkpoint(const LoggedRun& run) {
 
 }  // namespace
 
+namespace {
+
+/// The ranks of a run that was killed leave a log each. They are joined in a file that is gone once it is closed.
+void open_log(LoggedRun& run) {
+    run.log.open(run.log_path, std::ios::binary);
+    if (run.log) return;
+    std::string joined = (fs::temp_directory_path() / "rubato-XXXXXX").string();
+    const int descriptor = ::mkstemp(joined.data());
+    if (descriptor < 0) return;
+    ::close(descriptor);
+    try {
+        if (trace::join_event_logs(run.directory, joined)) {
+            run.log.clear();
+            run.log.open(joined, std::ios::binary);
+            std::error_code error;
+            run.log_bytes = static_cast<std::int64_t>(fs::file_size(joined, error));
+        }
+    } catch (...) {
+        ::unlink(joined.c_str());
+        throw;
+    }
+    ::unlink(joined.c_str());
+}
+
+}  // namespace
+
 double LoggedRun::fraction() {
     const auto at = log ? static_cast<std::int64_t>(log.tellg()) : log_bytes;
     return log_bytes > 0 ? std::min(1.0, static_cast<double>(at) / static_cast<double>(log_bytes)) : 1;
@@ -91,10 +120,10 @@ std::unique_ptr<LoggedRun> open_recorded(const std::string& directory) {
     // The log tells the sizes, so that the data set need not be at hand.
     run->loaded = read_scenario((folder / "scenario.json").string());
     run->log_path = (folder / "events.log").string();
-    run->log.open(run->log_path, std::ios::binary);
+    open_log(*run);
     if (!run->log) throw InputError(run->log_path + ": cannot be read; a run leaves it with --events");
     const auto bytes = fs::file_size(run->log_path, error);
-    run->log_bytes = error ? 0 : static_cast<std::int64_t>(bytes);
+    if (!error) run->log_bytes = static_cast<std::int64_t>(bytes);
     try {
         run->header = trace::read_header(run->log);
         run->log.clear();

@@ -256,7 +256,8 @@ std::unique_ptr<trace::CheckpointWriter> checkpoint_writer(const std::string& di
     base.backend = backend;
     base.scenario = identity_json(loaded);
     return std::make_unique<trace::CheckpointWriter>(
-        directory, std::move(base), resumed, [](const std::string& line) { warn(line); }, loaded.scenario.trace.events);
+        directory, std::move(base), resumed, [](const std::string& line) { insist(line); },
+        loaded.scenario.trace.events);
 }
 
 // Exact where nothing is ever in flight at an update: the round of a barrier, or the gradient of the only worker.

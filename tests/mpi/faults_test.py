@@ -167,6 +167,11 @@ class FaultsTest(LaunchTest):
                 self.assert_all_lines_but_the_last(out)
                 if rank != 0:
                     self.assert_whole_lines(out)
+                for options in ((), ("--weights",)):
+                    done = subprocess.run([PROGRAM, "replay", self.path(out), *options], capture_output=True, text=True,
+                                          timeout=120, check=False)
+                    self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+                    self.assertIn("breaks off", done.stderr)
 
     def test_a_signal_to_the_launcher_ends_it_in_order(self) -> None:
         for what in (signal.SIGTERM, signal.SIGINT):

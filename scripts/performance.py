@@ -82,9 +82,8 @@ def main():
                         help=f"measure these sections again, leave the others: {', '.join(sorted(PROGRAMS))}")
     options = parser.parse_args()
     build = options.build.resolve()
-    subprocess.run(["ninja", "-C", build, "rubato", "rubato-simgrid.so", "rubato-mpi.so", "tests/bench/bench_primitives",
-                    "tests/bench/bench_gradients", "tests/bench/bench_network", "tests/bench/bench_mpi"], check=True,
-                   stdout=subprocess.DEVNULL)
+    subprocess.run(["ninja", "-C", build, "rubato", "rubato-simgrid.so", "rubato-mpi.so",
+                    *(name for name in PROGRAMS if name.startswith("tests/"))], check=True, stdout=subprocess.DEVNULL)
     there = dict(re.findall(r"(?m)^## (.*)\n((?:(?!## ).*\n)*)", PAGE.read_text() + "\n")) if PAGE.exists() else {}
     page = ["# Performance", "", f"Made by `scripts/performance.py`: {machine()}.", "",
             "Ratios compare figures of one run, so they carry over to other machines; messages a second are those of",

@@ -123,6 +123,8 @@ private:
     void act(Seat& seat, const Release& action);
     void act(Seat& seat, const SetTimer& action);
     void act(Seat& seat, const Finish& action);
+    void act(Seat& seat, const Keep& action);
+    void act(Seat& seat, const Forget& action);
     /// Puts a job on a lane; what it throws ends the run.
     void give(Lane& lane, std::function<void()> job);
     /// Waits until `seconds` have passed since `begin`: the rest of what an emulated machine would take.

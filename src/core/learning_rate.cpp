@@ -15,7 +15,7 @@ double scheduled_rate(const OptimizerSpec& optimizer, double epochs) {
         const auto& cosine = *optimizer.cosine;
         const double length = cosine.epochs - warm_up.epochs;
         const double done = length > 0 ? std::clamp((epochs - warm_up.epochs) / length, 0.0, 1.0) : 1.0;
-        rate *= cosine.final_factor + (1 - cosine.final_factor) * (1 + std::cos(std::numbers::pi * done)) / 2;
+        rate *= 1 - (1 - cosine.final_factor) * (1 - std::cos(std::numbers::pi * done)) / 2;  // 1 at first, to the bit
     }
     if (epochs < warm_up.epochs) rate *= warm_up.from + (1 - warm_up.from) * (epochs / warm_up.epochs);
     return rate;

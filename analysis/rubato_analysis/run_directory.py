@@ -108,10 +108,12 @@ class Run:
 
     @property
     def staleness_rule(self) -> str:
-        """Name of the staleness rule, or its expression."""
+        """Name of the staleness rule, with what makes it adaptive, or its expression."""
         rule = _object(self.scenario, "optimizer").get("staleness_rule") or "none"
         if isinstance(rule, dict):
-            return str(rule.get("name") or rule.get("expression") or "none")
+            name = str(rule.get("name") or rule.get("expression") or "none")
+            mean_square = rule.get("mean_square", "none")
+            return name if mean_square == "none" else f"{name} by {mean_square}"
         return str(rule)
 
     @property

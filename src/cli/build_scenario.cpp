@@ -116,6 +116,13 @@ StalenessRule build_rule(const Node& node) {
     }
     if (const Node* exponent = node.find("exponent")) rule.exponent = exponent->number;
     if (const Node* batch = node.find("reference_batch")) rule.reference_batch = batch->number;
+    const Node* mean_square = node.find("mean_square");
+    rule.adaptive = mean_square && mean_square->text != "none";
+    rule.mean_square_by_worker = !mean_square || mean_square->text != "server";
+    const Node* strength = node.find("strength");
+    rule.strength = strength ? strength->number : rule.adaptive ? 2 : 0.04;
+    const Node* decay = node.find("decay");
+    rule.decay = decay ? decay->number : rule.kind == StalenessRule::Kind::gap_aware ? 0.999 : 0.95;
     return rule;
 }
 
@@ -123,12 +130,22 @@ OptimizerSpec build_optimizer(const Node& optimizer) {
     OptimizerSpec spec;
     spec.name = optimizer.at("name").text;
     if (const Node* momentum = optimizer.find("momentum")) spec.momentum = momentum->number;
+    if (const Node* rule = optimizer.find("momentum_rule")) spec.decoupled_momentum = rule->text == "decoupled";
+    if (const Node* beta1 = optimizer.find("beta1")) spec.beta1 = beta1->number;
+    if (const Node* beta2 = optimizer.find("beta2")) spec.beta2 = beta2->number;
+    if (const Node* epsilon = optimizer.find("epsilon")) spec.epsilon = epsilon->number;
     spec.learning_rate = optimizer.at("learning_rate").number;
     spec.weight_decay = optimizer.at("weight_decay").number;
     spec.staleness_rule = build_rule(optimizer.at("staleness_rule"));
-    for (const auto& drop : optimizer.at("schedule").items) {
+    spec.decoupled_weight_decay = optimizer.at("decoupled_weight_decay").boolean;
+    const Node& schedule = optimizer.at("schedule");
+    for (const auto& drop : schedule.items) {
         spec.schedule.push_back({drop.at("epoch").number, drop.at("factor").number});
     }
+    if (schedule.is(Kind::object))
+        spec.cosine = OptimizerSpec::Cosine{schedule.at("epochs").number, schedule.at("final_factor").number};
+    if (const Node* warm_up = optimizer.find("warm_up"))
+        spec.warm_up = {warm_up->at("epochs").number, warm_up->at("from").number};
     return spec;
 }
 

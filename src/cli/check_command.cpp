@@ -7,6 +7,7 @@
 #include "cli/hostfile.hpp"
 #include "cli/log.hpp"
 #include "cli/oddities.hpp"
+#include "cli/optimizer_text.hpp"
 #include "cli/resume.hpp"
 #include "cli/run_directory.hpp"
 #include "cli/sweep/ranks.hpp"
@@ -193,10 +194,10 @@ void print_head(const Scenario& scenario, const Loaded& loaded) {
 void print_rest(const Loaded& loaded, const Estimate& plan) {
     const Scenario& scenario = loaded.scenario;
     print_data(loaded, plan);
-    row("rule",
-        fmt::format("learning rate {:.6g}, staleness rule {}", scenario.optimizer.learning_rate,
-                    scenario.optimizer.staleness_rule.expression ? scenario.optimizer.staleness_rule.expression->text()
-                                                                 : name(scenario.optimizer.staleness_rule.kind)));
+    row("optimizer", optimizer_text(scenario.optimizer));
+    row("rule", rate_text(scenario.optimizer));
+    if (scenario.model.gradients)
+        if (const auto text = optimizer_memory_text(scenario, loaded.parameters); !text.empty()) row("memory", text);
     row("stop", stop_text(scenario.stop));
     const auto sentences = guarantees(scenario);
     for (std::size_t i = 0; i < sentences.size(); ++i) row(i == 0 ? "guarantees" : "", sentences[i]);

@@ -3,6 +3,8 @@
 #include "cli/complete_devices.hpp"
 #include "cli/suggest.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <string_view>
@@ -175,13 +177,29 @@ void complete_evaluate(Node& root) {
     }
 }
 
-void check_rest(const Node& root) {
-    const Node& schedule = root.at("optimizer").at("schedule");
+void complete_optimizer(Node& root) {
+    Node& optimizer = *root.find("optimizer");
+    Node& schedule = *optimizer.find("schedule");
+    if (schedule.is(Kind::object)) {
+        const Node* limit = root.at("stop").find("epochs");
+        if (!schedule.find("epochs") && !limit)
+            refuse(schedule, "optimizer.schedule",
+                   "\"epochs\" is missing: where stop.epochs is not given, say the end");
+        if (limit) fill(schedule, "epochs", *limit);
+        const Node* warm_up = optimizer.find("warm_up");
+        const double end = schedule.at("epochs").number;
+        if (warm_up && warm_up->at("epochs").number >= end)
+            refuse(warm_up->at("epochs"), "optimizer.warm_up.epochs",
+                   fmt::format("expected less than the {:g} epochs of the cosine, which begins after it", end));
+    }
     for (std::size_t i = 1; i < schedule.items.size(); ++i) {
         const Node& epoch = schedule.items[i].at("epoch");
         if (epoch.number >= schedule.items[i - 1].at("epoch").number) continue;
         refuse(epoch, "optimizer.schedule[" + std::to_string(i) + "].epoch", "expected epochs in ascending order");
     }
+}
+
+void check_rest(const Node& root) {
     const Node& threads = root.at("execution").at("threads_per_worker");
     if (threads.whole() != 1)
         refuse(threads, "execution.threads_per_worker", "more than one thread a gradient is not yet built");
@@ -229,6 +247,7 @@ void complete(Node& root, std::vector<std::string>& notes) {
     check_protocol(root);
     complete_stop(root);
     complete_evaluate(root);
+    complete_optimizer(root);
     check_rest(root);
 }
 

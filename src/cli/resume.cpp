@@ -266,6 +266,10 @@ std::string resume_sentence(const Scenario& scenario) {
     const bool barrier = scenario.protocol.name == "hardsync";
     if (rule.expression && looks_at(rule.expression->text(), "age"))
         return "legal: the staleness rule looks at age, which a restart changes; no sample counts twice or is lost";
+    // A signal may come between two folds; what they have told the rule is not taken back.
+    if (rule.adaptive && rule.looks_at_weights() && !barrier &&
+        gradients_per_update(scenario.protocol, scenario.lambda()) > 1 && scenario.protocol.name == "n-softsync")
+        return "legal: after a signal the rule's mean squares may hold gradients that are computed again";
     if (barrier) return "exact: the same weights, bit for bit, as a run that nothing disturbed";
     if (scenario.lambda() == 1) return "exact: with one worker, the same weights, bit for bit, as an undisturbed run";
     return "legal: what was in flight is computed again, so the order of arrival is another; no sample counts twice or "

@@ -65,8 +65,7 @@ ServerConfig server_config(const Scenario& scenario, std::int64_t samples, std::
     if (scenario.protocol.name == Async::name) config.n = config.lambda;
     if (scenario.protocol.name == NSoftsync::name && scenario.protocol.gradients_per_update > 0)
         config.n = static_cast<double>(config.lambda) / scenario.protocol.gradients_per_update;
-    config.learning_rate = scenario.optimizer.learning_rate;
-    config.schedule = scenario.optimizer.schedule;
+    config.optimizer = scenario.optimizer;
     config.rule = scenario.optimizer.staleness_rule;
     config.stop_updates = scenario.stop.updates;
     config.stop_gradients = scenario.stop.gradients;

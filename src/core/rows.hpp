@@ -56,7 +56,7 @@ struct UpdateRow {
     std::int64_t samples = 0;   ///< samples of this update
     double epoch = 0;           ///< accepted samples / N
     double learning_rate = 0;
-    double effective_learning_rate = 0;  ///< times the mean factor of the staleness rule
+    double effective_learning_rate = 0;  ///< times the mean factor of the rule, and that of a decoupled momentum
     bool operator==(const UpdateRow&) const = default;
     template <class Self, class F>
     static void each(Self& self, F&& field) {

@@ -69,6 +69,7 @@ struct ServerState {
     ActionId last_id = 0;
     std::int64_t accepted = 0, samples = 0;  ///< gradients and samples, all of them applied
     double mean_staleness = 0;               ///< of the last update
+    double staleness_trend = 0;              ///< a running mean
     double loss_sum = 0;                     ///< since the last evaluation
     std::int64_t loss_count = 0;
     double next_evaluation = 0;  ///< in epochs
@@ -92,6 +93,7 @@ struct ServerState {
         field("accepted", self.accepted);
         field("samples", self.samples);
         field("mean_staleness", self.mean_staleness);
+        field("staleness_trend", self.staleness_trend);
         field("loss_sum", self.loss_sum);
         field("loss_count", self.loss_count);
         field("next_evaluation", self.next_evaluation);

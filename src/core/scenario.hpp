@@ -75,10 +75,15 @@ struct ProtocolSpec {
 };
 
 struct OptimizerSpec {
-    std::string name = "sgd";  ///< sgd | momentum
+    std::string name = "sgd";  ///< sgd | momentum | nesterov | adagrad | adam
     double momentum = 0;
+    /// Momentum less what staleness adds by itself: decoupled_momentum() of learning_rate.hpp.
+    bool decoupled_momentum = false;
+    double beta1 = 0.9, beta2 = 0.999;  ///< adam
+    double epsilon = 1e-8;              ///< adagrad, adam
     double learning_rate = 0.01;
     double weight_decay = 0;
+    bool decoupled_weight_decay = false;  ///< beside the optimizer's step, not in its direction
     StalenessRule staleness_rule;
     /// From `epoch` on, the rate is multiplied by `factor` (each entry on top of those before it).
     struct Drop {
@@ -87,6 +92,21 @@ struct OptimizerSpec {
         bool operator==(const Drop&) const = default;
     };
     std::vector<Drop> schedule;
+    /// From the end of the warm-up to `epochs` half a cosine, from the whole rate to final_factor times it.
+    struct Cosine {
+        double epochs = 1;
+        double final_factor = 0;
+        bool operator==(const Cosine&) const = default;
+    };
+    std::optional<Cosine> cosine;
+    /// Up to `epochs` the rate rises from `from` times itself, linearly. epochs 0: none.
+    struct WarmUp {
+        double epochs = 0;
+        double from = 0.1;
+        bool operator==(const WarmUp&) const = default;
+    };
+    WarmUp warm_up;
+    bool operator==(const OptimizerSpec&) const = default;
 };
 
 struct Target {

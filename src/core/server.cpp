@@ -19,6 +19,7 @@ Server::Server(const ServerConfig& config, const DealerConfig& dealer, const Ser
     accepted_ = state.accepted;
     accepted_samples_ = applied_samples_ = state.samples;
     last_mean_staleness_ = state.mean_staleness;
+    staleness_trend_ = state.staleness_trend;
     loss_sum_ = state.loss_sum;
     loss_count_ = state.loss_count;
     next_evaluation_ = state.next_evaluation;
@@ -147,6 +148,7 @@ void Server::reply(RoleId to, const Batch& batch, bool with_weights, Time held_n
         worker.version = version_;
         worker.batch = batch;
     }
+    if (batch.count > 0 && keeps()) keep_present(actions);
     ++sends_under_way_;
     if (with_weights)
         actions.send<Weights>(next_id(), to, Channel::weights, {weights_, 0, config_.parameters}, version_, batch,

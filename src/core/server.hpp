@@ -18,9 +18,8 @@ struct ServerConfig {
     std::int64_t samples = 1;     ///< N, of one epoch
     std::int64_t parameters = 0;  ///< elements of the weights
     int batch_size = 1;
-    double n = 1;  ///< lambda / gradients per update, or the n of n-softsync: what staleness rules see
-    double learning_rate = 0;
-    std::vector<OptimizerSpec::Drop> schedule;
+    double n = 1;             ///< lambda / gradients per update, or the n of n-softsync: what staleness rules see
+    OptimizerSpec optimizer;  ///< its rates and its momentum
     StalenessRule rule;
     std::optional<std::int64_t> stop_updates, stop_gradients, stop_samples;
     std::optional<Time> stop_ns;
@@ -124,8 +123,22 @@ private:
     void fire(Time now, Actions& actions);
     void emit_rows(Time now, Actions& actions);
     RuleInfo rule_info() const;
-    double scheduled_rate() const;
+    /// Of one update: its rate is the product of the first three.
+    struct Rate {
+        double scheduled = 0, factor = 1, gain = 1;
+        double momentum = -1;  ///< see Step
+        bool operator==(const Rate&) const = default;
+    };
+    Rate rate() const;
+    double trend(double before, double staleness, double gradients) const;
     double epoch() const;
+
+    // server_keep.cpp: weights that a staleness rule looks at
+    bool keeps() const { return config_.learns && config_.rule.looks_at_weights(); }
+    /// A worker is given the present version to compute on.
+    void keep_present(Actions& actions);
+    /// Lets go of every version that no gradient was computed on which is still to be applied.
+    void forget_unread(Actions& actions);
 
     // server_evaluate.cpp
     void evaluate(Time now, Actions& actions);
@@ -174,11 +187,13 @@ private:
     std::vector<Contribution> applying_;  ///< in the update under way
     VectorClock clock_;
     Time fired_ns_ = 0;
-    double rate_ = 0, update_factor_ = 1;  ///< of the update under way
+    Rate rate_;                  ///< of the update under way
+    std::vector<Version> kept_;  ///< for the staleness rule, ascending
 
     std::int64_t accepted_ = 0, accepted_samples_ = 0;
     std::int64_t applied_samples_ = 0;
     double last_mean_staleness_ = 0;
+    double staleness_trend_ = 0;  ///< a running mean
 
     std::vector<PendingEvaluation> evaluations_;  ///< under way
     double next_evaluation_ = 0;                  ///< in epochs

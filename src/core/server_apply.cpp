@@ -1,4 +1,5 @@
 // The server's way from gradients to updates.
+#include "core/learning_rate.hpp"
 #include "core/server.hpp"
 
 #include <algorithm>
@@ -22,12 +23,18 @@ RuleInfo Server::rule_info() const {
     return info;
 }
 
-// The epoch that counts for the schedule is that of the samples already applied.
-double Server::scheduled_rate() const {
-    const double done = static_cast<double>(applied_samples_) / static_cast<double>(config_.samples);
-    double rate = config_.learning_rate;
-    for (const auto& drop : config_.schedule)
-        if (done >= drop.epoch) rate *= drop.factor;
+// The epoch that counts for the schedule is that of the samples already applied. A momentum of its own has the rate
+// that goes with it.
+Server::Rate Server::rate() const {
+    const auto& optimizer = config_.optimizer;
+    Rate rate;
+    rate.scheduled =
+        scheduled_rate(optimizer, static_cast<double>(applied_samples_) / static_cast<double>(config_.samples));
+    rate.factor = config_.rule.kind == StalenessRule::Kind::none ? 1 : config_.rule.update_factor(rule_info());
+    if (!optimizer.decoupled_momentum) return rate;
+    const auto left = decoupled_momentum(optimizer.momentum, staleness_trend_);
+    rate.momentum = left.momentum;
+    rate.gain = left.gain;
     return rate;
 }
 
@@ -67,7 +74,13 @@ void Server::fold(Contribution& contribution, Actions& actions) {
         static_cast<double>(contribution.row.samples) / static_cast<double>(round_.front().row.samples);
     busy_ = true;
     busy_id_ = next_id();
-    actions.add<Fold>(busy_id_, accumulator_, contribution.gradient, contribution.factor * weight);
+    auto& fold = actions.add<Fold>(busy_id_, accumulator_, contribution.gradient, contribution.factor * weight);
+    if (keeps()) {
+        fold.weights = weights_;
+        fold.version = version_;
+        fold.read_version = contribution.row.read_version;
+        fold.worker = contribution.row.worker;
+    }
     accumulator_ = no_buffer;
 }
 
@@ -82,6 +95,7 @@ void Server::on(Time now, const Folded& event, Actions& actions) {
     auto& contribution = round_.back();
     actions.add<Release>(contribution.gradient);
     contribution.gradient = no_buffer;
+    if (keeps()) forget_unread(actions);
     drain(now, actions);
 }
 
@@ -102,14 +116,14 @@ void Server::fire(Time now, Actions& actions) {
     }
     for (const auto& it : applying_)
         if (it.gradient != no_buffer)
-            actions.parts.push_back(
-                {it.gradient, it.factor * (static_cast<double>(it.row.samples) / total), it.row.read_version, 1});
+            actions.parts.push_back({it.gradient, it.factor * (static_cast<double>(it.row.samples) / total),
+                                     it.row.read_version, 1, it.row.worker});
 
-    rate_ = scheduled_rate();
-    update_factor_ = config_.rule.kind == StalenessRule::Kind::none ? 1 : config_.rule.update_factor(rule_info());
+    rate_ = rate();
     const auto first_step = static_cast<std::int32_t>(actions.steps.size());
     const auto parts = static_cast<std::int32_t>(actions.parts.size()) - first_part;
-    actions.steps.push_back({first_part, parts, rate_ * update_factor_});
+    actions.steps.push_back({first_part, parts, rate_.scheduled * rate_.factor * rate_.gain, rate_.momentum});
+    if (keeps()) forget_unread(actions);
     busy_id_ = next_id();
     actions.add<Update>(busy_id_, weights_, version_, first_step, 1);
     weights_ = no_buffer;
@@ -128,6 +142,7 @@ void Server::on(Time now, const Applied& event, Actions& actions) {
     emit_rows(now, actions);
     applying_.clear();
     ++version_;
+    if (keeps()) forget_unread(actions);
     on_applied(policy_);
     if (config_.evaluate_every_epochs && epoch() >= next_evaluation_) {
         evaluation_due(now, actions);
@@ -148,6 +163,12 @@ void Server::on(Time now, const Applied& event, Actions& actions) {
     drain(now, actions);
 }
 
+// The mean over the gradients so far, and later over the last ten of each worker.
+double Server::trend(double before, double staleness, double gradients) const {
+    const double window = std::min(static_cast<double>(accepted_), 10.0 * config_.lambda);
+    return before + (staleness - before) * std::min(1.0, gradients / window);
+}
+
 void Server::emit_rows(Time now, Actions& actions) {
     UpdateRow update;
     double factors = 0;
@@ -157,19 +178,20 @@ void Server::emit_rows(Time now, Actions& actions) {
         update.samples += it.row.samples;
         factors += it.factor;
         it.row.applied_ns = now;
-        it.row.scale = it.factor * update_factor_;
+        it.row.scale = it.factor * rate_.factor;
         actions.gradients.push_back(it.row);
     }
     const auto contributors = static_cast<double>(applying_.size());
     applied_samples_ += update.samples;
     last_mean_staleness_ = clock_.mean_staleness(version_);
+    staleness_trend_ = trend(staleness_trend_, last_mean_staleness_, contributors);
     update.time_ns = now;
     update.version = version_ + 1;
     update.contributors = static_cast<std::int32_t>(applying_.size());
     update.mean_staleness = last_mean_staleness_;
     update.epoch = epoch();
-    update.learning_rate = rate_;
-    update.effective_learning_rate = rate_ * update_factor_ * (factors / contributors);
+    update.learning_rate = rate_.scheduled;
+    update.effective_learning_rate = rate_.scheduled * rate_.factor * rate_.gain * (factors / contributors);
     actions.updates.push_back(update);
 }
 

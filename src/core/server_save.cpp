@@ -54,6 +54,7 @@ ServerState Server::state(Time now) const {
     out.accepted = accepted_ - static_cast<std::int64_t>(round_.size());
     out.samples = applied_samples_;
     out.mean_staleness = last_mean_staleness_;
+    out.staleness_trend = staleness_trend_;
     out.loss_sum = round_.empty() ? loss_sum_ : boundary_.loss_sum;
     out.loss_count = round_.empty() ? loss_count_ : boundary_.loss_count;
     out.next_evaluation = next_evaluation_;

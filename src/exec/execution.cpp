@@ -11,7 +11,7 @@ Execution::Execution(const RunInput& input, std::string backend)
       scenario_(*input.scenario),
       begin_(std::chrono::steady_clock::now()),
       office_(input.task->parameters(), [this](RoleId role, const Event& event) { mail(role, event); }),
-      optimizer_(input.scenario->optimizer, input.task->parameters()),
+      optimizer_(input.scenario->optimizer, input.task->parameters(), input.scenario->lambda()),
       timeline_(input.recorder != nullptr && input.recorder->wants_timeline()) {
     report_.backend = std::move(backend);
     report_.virtual_clock = false;

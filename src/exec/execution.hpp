@@ -126,6 +126,8 @@ private:
     void act(Seat& seat, const Finish& action);
     /// Starts a message on its way, over emulated links where there are some.
     void dispatch(Seat& seat, const Send& action);
+    void act(Seat& seat, const Keep& action);
+    void act(Seat& seat, const Forget& action);
     /// Puts a job on a lane; what it throws ends the run.
     void give(Lane& lane, std::function<void()> job);
     /// Waits until `seconds` have passed since `begin`: the rest of what an emulated machine would take.

@@ -89,11 +89,11 @@ void Execution::act(Seat& seat, const Cancel& action) {
 void Execution::act(Seat& seat, const Fold& action) {
     const bool first = action.accumulator == no_buffer;
     const BufferId accumulator = first ? office_.allocate() : action.accumulator;
-    const learn::FoldJob job{office_.data(accumulator), office_.data(action.gradient),
-                             static_cast<float>(action.factor), first};
+    const auto job =
+        office_.locked([&](auto& pool) { return learn::resolve(action, accumulator, pool, office_.kept()); });
     give(*seat.apply_lane, [this, &seat, job, accumulator, id = action.id] {
         const Time begin = clock();
-        learn::run(job);
+        learn::run(job, optimizer_);
         if (input_.emulated) pad(begin, input_.emulated->push_s);
         const Time end = clock();
         {
@@ -110,7 +110,10 @@ void Execution::act(Seat& seat, const Update& action) {
     std::int64_t pushes = 0;
     for (const auto& part : seat.actions.parts) pushes += part.pushes;
     const BufferId to = office_.writable(action.weights);
-    auto job = office_.locked([&](auto& pool) { return learn::resolve(action, seat.actions, to, pool); });
+    auto job = office_.locked([&](auto& pool) {
+        return learn::resolve(action, seat.actions, pool.data(action.weights), pool.data(to), pool, office_.kept(),
+                              optimizer_);
+    });
     give(*seat.apply_lane, [this, &seat, job = std::move(job), to, action, pushes] {
         const Time begin = clock();
         learn::run(job, optimizer_);
@@ -176,6 +179,15 @@ void Execution::act(Seat& seat, const Finish& action) {
     std::lock_guard lock(report_mutex_);
     report_.status = action.status;
     report_.detail = ending_text(action);
+}
+
+void Execution::act(Seat&, const Keep& action) {
+    office_.locked([&](auto&) { office_.kept().keep(action); });
+}
+
+// What looked at it is done.
+void Execution::act(Seat&, const Forget& action) {
+    office_.locked([&](auto&) { office_.kept().forget(action.version); });
 }
 
 }  // namespace rubato::exec

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "core/action.hpp"
-#include "learn/buffers.hpp"
+#include "learn/kept.hpp"
 
 #include <deque>
 #include <functional>
@@ -49,6 +49,9 @@ public:
         return body(buffers_);
     }
 
+    /// Versions that the rule looks at; only with the office locked.
+    learn::Kept& kept() { return kept_; }
+
     std::int64_t messages() const { return messages_; }
     std::int64_t control_messages() const { return control_messages_; }
 
@@ -73,6 +76,7 @@ private:
 
     std::mutex mutex_;
     learn::BufferPool buffers_;
+    learn::Kept kept_{buffers_};
     std::function<void(RoleId, const Event&)> deliver_;
     std::function<void(std::int32_t)> freed_;
     std::map<Channel3, std::int32_t> index_;

@@ -1,5 +1,6 @@
 // Properties of the engine's parts, each against a second opinion written down naively.
 #include "core/dealer.hpp"
+#include "core/learning_rate.hpp"
 #include "core/role.hpp"
 #include "core/staleness_rule.hpp"
 #include "core/vector_clock.hpp"
@@ -152,6 +153,43 @@ TEST_CASE("staleness rules: values by hand; staleness 0 and 1 are left alone whe
     CHECK(factors(Kind::inverse_staleness, 1, 0) == std::pair(1.0, 1.0));
     CHECK(factors(Kind::inverse_staleness, 8, 0) == std::pair(1.0, 0.125));
     CHECK(factors(Kind::polynomial, 3, 0) == std::pair(1.0, 0.5));
+}
+
+TEST_CASE("rates: within their bounds, rising in a warm-up and falling after it, without a jump where it ends") {
+    const auto part = [](int most) { return *rc::gen::inRange(1, most) / 100.0; };
+    hold("rates", [&] {
+        OptimizerSpec spec;
+        spec.learning_rate = part(1000);
+        if (*rc::gen::arbitrary<bool>()) spec.warm_up = {part(500), part(100)};
+        const double end = spec.warm_up.epochs + part(2000);
+        if (*rc::gen::arbitrary<bool>())
+            spec.cosine = OptimizerSpec::Cosine{end, part(100)};
+        else if (*rc::gen::arbitrary<bool>())
+            spec.schedule = {{spec.warm_up.epochs + part(300), part(100)}, {end, part(100)}};
+        const double before = end * part(100), after = before + end * part(100);
+        const double first = scheduled_rate(spec, before), second = scheduled_rate(spec, after);
+        RC_ASSERT(first >= 0);
+        RC_ASSERT(first <= spec.learning_rate);
+        if (after <= spec.warm_up.epochs) RC_ASSERT(first <= second);
+        if (before >= spec.warm_up.epochs) RC_ASSERT(first >= second);
+        const double whole = scheduled_rate(spec, spec.warm_up.epochs);
+        RC_ASSERT(whole == spec.learning_rate);
+        if (spec.warm_up.epochs > 0)
+            RC_ASSERT(std::abs(scheduled_rate(spec, spec.warm_up.epochs * (1 - 1e-9)) - whole) < 1e-6 * whole);
+    });
+}
+
+TEST_CASE("momentum: the more stale, the less of it is left, and lags add up") {
+    hold("decoupled momentum", [] {
+        const double momentum = *rc::gen::inRange(0, 1000) / 1000.0;
+        const double staleness = *rc::gen::inRange(0, 10000) / 100.0,
+                     more = staleness + *rc::gen::inRange(1, 500) / 100.0;
+        const auto left = decoupled_momentum(momentum, staleness), less = decoupled_momentum(momentum, more);
+        RC_ASSERT(left.momentum >= less.momentum);
+        RC_ASSERT(less.gain >= left.gain);
+        const double lag = momentum / (1 - momentum), rest = left.momentum / (1 - left.momentum);
+        RC_ASSERT(std::abs(rest - std::max(0.0, lag - staleness)) < 1e-9 * (1 + lag));
+    });
 }
 
 TEST_CASE("roles are values: a copy that is fed the same events does the same and stays equal") {

@@ -75,6 +75,31 @@ class RunsTest(LaunchTest):
                     others = {self.run_on(it, scenario, it)["weights_hash"] for it in ("sim", "local")}
                     self.assertEqual(others, {summary["weights_hash"]})
 
+    def test_optimizers_and_rules_on_weights(self) -> None:
+        optimizers = ({"name": "nesterov", "schedule": {"name": "cosine"}, "warm_up": {"epochs": 1}},
+                      {"name": "adam", "learning_rate": 0.005, "weight_decay": 0.01, "decoupled_weight_decay": True},
+                      {"name": "momentum", "momentum_rule": "decoupled"},
+                      {"name": "sgd", "staleness_rule": {"name": "delay-compensation", "strength": 0.5}},
+                      {"name": "momentum", "staleness_rule": {"name": "delay-compensation", "mean_square": "worker"}},
+                      {"name": "adagrad", "staleness_rule": "gap-aware"})
+        for number, optimizer in enumerate(optimizers):
+            with self.subTest(optimizer):
+                more = {"optimizer": {"learning_rate": 0.02, **optimizer}}
+                one = learning({"name": "hardsync"}, 2) | more
+                hashes = {
+                    self.run_on(backend, one, f"{backend}-{number}")["weights_hash"]
+                    for backend in ("sim", "mpi")
+                }
+                self.assertEqual(len(hashes), 1)
+                for policy in ({"name": "async"}, {"name": "n-softsync", "n": 2}):
+                    out = f"{policy['name']}-{number}"
+                    summary = self.run_on("mpi", learning(policy, 4) | more, out)
+                    self.assert_books(out)
+                    again = subprocess.run([PROGRAM, "replay", self.path(out), "--weights"], capture_output=True,
+                                           text=True, timeout=120, check=False)
+                    self.assertEqual(again.returncode, 0, again.stdout + again.stderr)
+                    self.assertIn(f"the same final weights {summary['weights_hash']}", again.stdout)
+
     def test_every_gradient_counts_once(self) -> None:
         # Every gradient is the constant 1, the rate is 1, so the weight is minus the number of updates.
         exact = {

@@ -37,7 +37,7 @@ Recomputation::Recomputation(const Scenario& scenario, const learn::Task& task, 
       listener_(listener),
       seats_(static_cast<std::size_t>(scenario.lambda()) + 1),
       buffers_(task.parameters()),
-      optimizer_(scenario.optimizer, task.parameters()),
+      optimizer_(scenario.optimizer, task.parameters(), scenario.lambda()),
       pool_(std::make_unique<learn::Pool>(task, options.threads, [this](learn::GradientJob& job) {
           job.weights = buffers_.data(job.weights_buffer);
           job.gradient = buffers_.data(job.gradient_buffer);

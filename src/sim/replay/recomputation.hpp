@@ -163,6 +163,10 @@ private:
     void act(RoleId role, const Evaluate& action, const Actions&);
     void act(RoleId role, const Release& action, const Actions&);
     void evaluate(const Evaluate& action, RoleId role, std::span<const float> weights);
+    void act(RoleId role, const Keep& action, const Actions&) {
+        kept_.keep(action.version, handle(role, action.weights));
+    }
+    void act(RoleId, const Forget& action, const Actions&) { kept_.forget(action.version); }
     /// Actions that move no buffer.
     template <class Other>
     void act(RoleId, const Other&, const Actions&) {}
@@ -174,6 +178,7 @@ private:
     std::map<ChannelKey, std::deque<Sent>> channels_;
     std::vector<RoleId> awoken_;  ///< roles whose next step may be ready by now
     learn::BufferPool buffers_;
+    learn::Kept kept_{buffers_};
     learn::Optimizer optimizer_;
     std::unique_ptr<learn::Pool> pool_;  ///< after what its threads work on
     BufferId initial_ = no_buffer;

@@ -39,8 +39,8 @@ void Recomputation::submit(RoleId worker, Computing& computing) {
 void Recomputation::act(RoleId role, const Fold& action, const Actions&) {
     const bool first = action.accumulator == no_buffer;
     const BufferId accumulator = first ? buffers_.allocate() : take_over(role, action.accumulator);
-    learn::run(learn::FoldJob{buffers_.data(accumulator), buffers_.data(handle(role, action.gradient)),
-                              static_cast<float>(action.factor), first});
+    learn::run(learn::resolve(action, accumulator, buffers_, kept_, [&](BufferId id) { return handle(role, id); }),
+               optimizer_);
     seat(role).results.emplace(action.id, accumulator);
 }
 
@@ -49,13 +49,9 @@ void Recomputation::act(RoleId role, const Update& action, const Actions& all) {
     // Whoever else holds the old version (a gradient in computation, a model on its way) goes on reading it.
     const bool in_place = buffers_.sole(from);
     const BufferId to = in_place ? from : buffers_.allocate();
-    learn::UpdateJob job;
-    job.from = buffers_.data(from);
-    job.to = buffers_.data(to);
-    learn::for_each_part(action, all, job.steps, [&](const Part& part) {
-        job.summands.push_back({buffers_.data(handle(role, part.gradient)).data(), static_cast<float>(part.factor)});
-    });
-    learn::run(job, optimizer_);
+    learn::run(learn::resolve(action, all, buffers_.data(from), buffers_.data(to), buffers_, kept_, optimizer_,
+                              [&](BufferId id) { return handle(role, id); }),
+               optimizer_);
     if (!in_place) buffers_.release(from);
     seat(role).results.emplace(action.id, to);
 }

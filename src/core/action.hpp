@@ -216,6 +216,7 @@ struct Actions {
     std::vector<UpdateRow> updates;
     std::vector<EvalRow> evals;
     std::vector<WorkerRow> workers;
+    std::vector<ControllerRow> controller;
 
     /// Appends an action made from its fields, in place: processors stall where a copy follows the fields at once.
     template <class A, class... Fields>
@@ -236,7 +237,9 @@ struct Actions {
         it.payload = payload;
     }
     /// Whether there are rows.
-    bool stated() const { return !gradients.empty() || !updates.empty() || !evals.empty() || !workers.empty(); }
+    bool stated() const {
+        return !gradients.empty() || !updates.empty() || !evals.empty() || !workers.empty() || !controller.empty();
+    }
     /// Empties all but the rows.
     void clear_orders() {
         list.clear();
@@ -250,6 +253,7 @@ struct Actions {
         updates.clear();
         evals.clear();
         workers.clear();
+        controller.clear();
     }
     bool operator==(const Actions&) const = default;
 };

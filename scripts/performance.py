@@ -17,7 +17,8 @@ import time
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs" / "performance.md"
 PROGRAMS = {"tests/bench/bench_primitives": "Gradient kernels", "tests/bench/bench_gradients": "Real gradients",
-            "tests/bench/bench_network": "The flow network alone", "messages": "Timing-only simulation",
+            "tests/bench/bench_network": "The flow network alone",
+            "tests/bench/bench_decisions": "Decisions of policies", "messages": "Timing-only simulation",
             "sweep": "Sweeps"}
 SCRIPTS = {"messages": "messages.py", "sweep": "sweep.py"}
 
@@ -53,7 +54,8 @@ def number(value):
 def main():
     build = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else ROOT / "build").resolve()
     subprocess.run(["ninja", "-C", build, "rubato", "rubato-simgrid.so", "tests/bench/bench_primitives",
-                    "tests/bench/bench_gradients", "tests/bench/bench_network"], check=True, stdout=subprocess.DEVNULL)
+                    "tests/bench/bench_gradients", "tests/bench/bench_network", "tests/bench/bench_decisions"],
+                   check=True, stdout=subprocess.DEVNULL)
     page = ["# Performance", "",
             f"Made by `scripts/performance.py` on {time.strftime('%Y-%m-%d')}: {machine()}.", "",
             "Ratios compare figures of one run, so they carry over to other machines; messages a second are those of",

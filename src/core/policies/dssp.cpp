@@ -3,6 +3,12 @@
 #include <algorithm>
 
 namespace rubato {
+namespace {
+
+/// So many are sorted faster than a set of all workers is swept.
+constexpr std::size_t few = 8;
+
+}  // namespace
 
 Dssp::Dssp(int lambda, const DsspSpec& spec)
     : spec_(spec),
@@ -11,7 +17,8 @@ Dssp::Dssp(int lambda, const DsspSpec& spec)
       grants_(static_cast<std::size_t>(lambda), 0),
       held_ns_(static_cast<std::size_t>(lambda), 0),
       by_count_(lambda),
-      by_worker_(lambda) {
+      by_worker_(lambda),
+      sorter_(lambda) {
     rank_all();
 }
 
@@ -105,7 +112,10 @@ void Dssp::let_go(WorkerId moved, bool rose, Time now, Orders& orders) {
     if (rose) by_count_.take_until(counts_.lowest(), orders.release);
     for (auto it = orders.release.begin() + first; it != orders.release.end(); ++it)
         held_ns_[at(*it)] -= now;  // minus how long it waited
-    std::sort(orders.release.begin(), orders.release.end());
+    if (orders.release.size() > few)
+        sorter_.sort(orders.release);
+    else if (orders.release.size() > 1)
+        std::sort(orders.release.begin(), orders.release.end());
     if (barrier() && !orders.release.empty()) {
         orders.release.clear();
         orders.round = true;

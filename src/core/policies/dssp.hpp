@@ -10,6 +10,7 @@
 #include "core/policies/counts.hpp"
 #include "core/policies/decision.hpp"
 #include "core/policies/wait_lists.hpp"
+#include "core/policies/worker_set.hpp"
 
 #include <set>
 #include <string_view>
@@ -47,7 +48,10 @@ public:
         field("held", self.held_ns_);
         field("by_count", self.by_count_);
         field("by_worker", self.by_worker_);
-        if constexpr (!std::is_const_v<Self>) self.rank_all();
+        if constexpr (!std::is_const_v<Self>) {
+            self.sorter_ = WorkerSet(static_cast<int>(self.grants_.size()));
+            self.rank_all();
+        }
     }
 
 private:
@@ -88,6 +92,7 @@ private:
     WaitLists by_worker_;        ///< who waits, by the worker whose push it waits for
     /// Workers from the slowest on, where that is not by count and number alone.
     std::set<std::pair<std::pair<std::int64_t, std::int64_t>, WorkerId>> ranked_;
+    WorkerSet sorter_;     ///< empty
     WorkerId pushed_ = 0;  ///< between a push and its update
     Time pushed_ns_ = 0;
 };

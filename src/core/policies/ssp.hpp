@@ -5,8 +5,8 @@
 
 #include "core/policies/counts.hpp"
 #include "core/policies/decision.hpp"
+#include "core/policies/worker_set.hpp"
 
-#include <algorithm>
 #include <optional>
 #include <string_view>
 
@@ -16,7 +16,9 @@ class Ssp : public PolicyDefaults {
 public:
     static constexpr std::string_view name = "ssp", kind = name;
     explicit Ssp(int lambda = 1, std::optional<std::int64_t> bound = std::nullopt) : bound_(bound) {
-        if (bound) counts_ = Counts(lambda);
+        if (!bound) return;
+        counts_ = Counts(lambda);
+        waiting_ = WorkerSet(lambda);
     }
     PolicyTraits traits() const { return {.word = Word::ok, .rounds = bound_ == 0, .alone = true}; }
     void on_resume() { counts_.revive(); }
@@ -36,15 +38,15 @@ public:
     void on_applied(Time, Orders& orders) {
         if (!bound_) return orders.release.push_back(pushed_);
         const bool rose = counts_.push(pushed_);
-        if (ahead(pushed_))
-            waiting_.push_back(pushed_);
-        else
+        if (rose || ahead(pushed_)) waiting_.add(pushed_);
+        if (rose)
+            release_all(orders);
+        else if (!ahead(pushed_))
             orders.release.push_back(pushed_);
-        if (rose) release_all(orders);
     }
     std::vector<Wait> waiting() const {
         std::vector<Wait> out;
-        for (const WorkerId worker : waiting_) out.push_back({worker, counts_.slowest()});
+        for (const WorkerId worker : waiting_.members()) out.push_back({worker, counts_.slowest()});
         return out;
     }
     bool operator==(const Ssp&) const = default;
@@ -59,9 +61,7 @@ private:
     bool ahead(WorkerId worker) const { return bound_ && counts_.of(worker) - counts_.lowest() > *bound_; }
     /// Whoever waits is bound + 1 ahead, so all may go when the slowest has moved.
     void release_all(Orders& orders) {
-        orders.release.insert(orders.release.end(), waiting_.begin(), waiting_.end());
-        waiting_.clear();
-        std::sort(orders.release.begin(), orders.release.end());
+        waiting_.take(orders.release);
         if (*bound_ > 0) return;
         orders.release.clear();
         orders.round = true;
@@ -69,7 +69,7 @@ private:
 
     std::optional<std::int64_t> bound_;
     Counts counts_;
-    std::vector<WorkerId> waiting_;
+    WorkerSet waiting_;
     WorkerId pushed_ = 0;  ///< between a push and its update
 };
 

@@ -18,7 +18,8 @@ import time
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs" / "performance.md"
 PROGRAMS = {"tests/bench/bench_primitives": "Gradient kernels", "tests/bench/bench_gradients": "Real gradients",
-            "tests/bench/bench_network": "The flow network alone", "messages": "Timing-only simulation",
+            "tests/bench/bench_network": "The flow network alone",
+            "tests/bench/bench_decisions": "Decisions of policies", "messages": "Timing-only simulation",
             "sweep": "Sweeps", "tests/bench/bench_mpi": "Messages between ranks",
             "driver": "Messages in runs over MPI"}
 RANKS = ["mpirun", "--allow-run-as-root", "--oversubscribe", "-n", "2"]

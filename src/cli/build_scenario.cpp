@@ -1,8 +1,10 @@
 #include "cli/build_scenario.hpp"
 
+#include "cli/build_protocol.hpp"
 #include "cli/complete.hpp"
 #include "cli/expression.hpp"
 #include "cli/node_value.hpp"
+#include "core/policy.hpp"
 #include "learn/catalogue.hpp"
 
 #include <algorithm>
@@ -178,8 +180,7 @@ void try_rule(const Scenario& scenario, const Node& node) {
     info.age = 1;
     info.samples = info.batch_size = scenario.workers.batch_size;
     info.lambda = scenario.lambda();
-    const bool split = scenario.protocol.name == "n-softsync" && scenario.protocol.gradients_per_update == 0;
-    if (split) info.n = scenario.protocol.n;
+    info.n = rule_n(scenario.protocol, scenario.lambda());
     try {
         scenario.optimizer.staleness_rule.gradient_factor(info);
     } catch (const ExpressionError& error) {
@@ -203,11 +204,7 @@ Scenario build_scenario(const Node& root) {
     scenario.model = build_model(root.find("model"));
     scenario.cost = build_cost(root.find("cost"));
     scenario.workers = build_workers(root);
-    const Node& protocol = root.at("protocol");
-    scenario.protocol.name = protocol.at("name").text;
-    if (const Node* n = protocol.find("n")) scenario.protocol.n = to_int(*n);
-    if (const Node* count = protocol.find("gradients_per_update"))
-        scenario.protocol.gradients_per_update = to_int(*count);
+    scenario.protocol = build_protocol(root.at("protocol"));
     scenario.topology = root.at("topology").at("name").text;
     scenario.optimizer = build_optimizer(root.at("optimizer"));
     try_rule(scenario, root.at("optimizer").at("staleness_rule"));

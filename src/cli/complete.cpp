@@ -1,6 +1,7 @@
 #include "cli/complete.hpp"
 
 #include "cli/complete_devices.hpp"
+#include "cli/complete_protocol.hpp"
 #include "cli/suggest.hpp"
 
 #include <fmt/format.h>
@@ -120,20 +121,6 @@ void complete_workers(Node& root, std::vector<std::string>& notes) {
     }
 }
 
-void check_protocol(Node& root) {
-    Node& protocol = *root.find("protocol");
-    if (protocol.at("name").text != "n-softsync") return;
-    if (!protocol.find("gradients_per_update")) fill(protocol, "n", Node::of(std::int64_t{1}));
-    const Node* n = protocol.find("n");
-    const std::int64_t lambda = worker_count(root);
-    if (n && n->whole() > lambda) {
-        refuse(*n, "protocol.n",
-               "expected at most the number of workers, " + std::to_string(lambda) + ", found " +
-                   std::to_string(n->whole()) +
-                   ": floor(lambda / n) gradients an update would be none (n and the number of workers go together)");
-    }
-}
-
 void complete_stop(Node& root) {
     Node& stop = *root.find("stop");
     const bool limit = stop.find("epochs") || stop.find("updates") || stop.find("gradients") || stop.find("seconds");
@@ -244,7 +231,7 @@ void complete(Node& root, std::vector<std::string>& notes) {
     complete_data(root);
     complete_workers(root, notes);
     complete_devices(root, notes);
-    check_protocol(root);
+    complete_protocol(root);
     complete_stop(root);
     complete_evaluate(root);
     complete_optimizer(root);

@@ -2,6 +2,7 @@
 
 #include "cli/json_reader.hpp"
 #include "cli/log.hpp"
+#include "cli/protocol_text.hpp"
 #include "trace/checkpoint_writer.hpp"
 #include "trace/environment.hpp"
 
@@ -159,6 +160,7 @@ void require_tables(const std::string& directory, const Scenario& scenario, cons
     check("gradients.csv", scenario.trace.gradients, sizes.gradients);
     check("updates.csv", scenario.trace.updates, sizes.updates);
     check("evals.csv", true, sizes.evals);
+    check("controller.csv", true, sizes.controller);
 }
 
 /// A run cannot stop before where it is.
@@ -263,7 +265,8 @@ std::unique_ptr<trace::CheckpointWriter> checkpoint_writer(const std::string& di
 // Exact where nothing is ever in flight at an update: the round of a barrier, or the gradient of the only worker.
 std::string resume_sentence(const Scenario& scenario) {
     const StalenessRule& rule = scenario.optimizer.staleness_rule;
-    const bool barrier = scenario.protocol.name == "hardsync";
+    const PolicyTraits policy = traits_of(scenario);
+    const bool barrier = policy.rounds && policy.batch_order;
     if (rule.expression && looks_at(rule.expression->text(), "age"))
         return "legal: the staleness rule looks at age, which a restart changes; no sample counts twice or is lost";
     // A signal may come between two folds; what they have told the rule is not taken back.

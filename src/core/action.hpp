@@ -255,6 +255,7 @@ struct Actions {
     std::vector<UpdateRow> updates;
     std::vector<EvalRow> evals;
     std::vector<WorkerRow> workers;
+    std::vector<ControllerRow> controller;
 
     /// Appends an action made from its fields, in place: processors stall where a copy follows the fields at once.
     template <class A, class... Fields>
@@ -275,7 +276,9 @@ struct Actions {
         it.payload = payload;
     }
     /// Whether there are rows.
-    bool stated() const { return !gradients.empty() || !updates.empty() || !evals.empty() || !workers.empty(); }
+    bool stated() const {
+        return !gradients.empty() || !updates.empty() || !evals.empty() || !workers.empty() || !controller.empty();
+    }
     /// Empties all but the rows.
     void clear_orders() {
         list.clear();
@@ -289,6 +292,7 @@ struct Actions {
         updates.clear();
         evals.clear();
         workers.clear();
+        controller.clear();
     }
     bool operator==(const Actions&) const = default;
 };

@@ -27,7 +27,8 @@ struct DealerState {
     std::int32_t round_epoch = 0;
     std::int64_t dealt_in_epoch = 0;  ///< rounds only
     Cursor shared;
-    std::vector<Cursor> own;  ///< by worker
+    std::vector<Cursor> own;      ///< by worker
+    std::vector<Batch> returned;  ///< given back, in that order
     bool operator==(const DealerState&) const = default;
     template <class Self, class F>
     static void each(Self& self, F&& field) {
@@ -36,6 +37,7 @@ struct DealerState {
         field("dealt_in_epoch", self.dealt_in_epoch);
         field("shared", self.shared);
         field("own", self.own);
+        field("returned", self.returned);
     }
 };
 

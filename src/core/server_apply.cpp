@@ -39,7 +39,26 @@ Server::Rate Server::rate() const {
 }
 
 void Server::accept(Time now, RoleId from, const Push& push, BufferId gradient, Actions& actions) {
-    if (round_.empty() && config_.checkpoint.any()) boundary_ = {policy_, loss_sum_, loss_count_};
+    if (!traits_.alone && round_.empty() && config_.checkpoint.any()) boundary_ = {policy_, loss_sum_, loss_count_};
+    peer(from).done_ns = now;
+    const auto decision = on_arrival(policy_, {from - 1, push.read_version, version_, push.batch.count, now}, orders_);
+    if (decision.discard) {
+        actions.gradients.push_back(unapplied_row(from - 1, push, Outcome::dropped));
+        actions.add<Release>(gradient);
+        dealer_.give_back(push.batch);
+        return carry_out(now, now, actions);
+    }
+    take(now, from, push, gradient);
+    if (decision.fire) {
+        fire(now, actions);
+    } else {
+        if (!traits_.batch_order) fold(round_.back(), actions);
+        carry_out(now, now, actions);
+    }
+    check_stop(now, actions);
+}
+
+void Server::take(Time now, RoleId from, const Push& push, BufferId gradient) {
     auto& contribution = round_.emplace_back(from - 1, push, gradient);
     contribution.row.seq = accepted_;
     contribution.row.apply_version = version_;
@@ -54,17 +73,10 @@ void Server::accept(Time now, RoleId from, const Push& push, BufferId gradient, 
 
     ++accepted_;
     accepted_samples_ += push.batch.count;
-    if (config_.learns) {
-        loss_sum_ += push.loss;
-        ++loss_count_;
-        if (!std::isfinite(push.loss)) diverge(from - 1, push.worker_seq, push.read_version);
-    }
-    const auto decision = on_arrival(policy_, {from - 1, push.read_version, push.batch.count});
-    if (decision.fire)
-        fire(now, actions);
-    else if (!traits_.batch_order)
-        fold(round_.back(), actions);
-    check_stop(now, actions);
+    if (!config_.learns) return;
+    loss_sum_ += push.loss;
+    ++loss_count_;
+    if (!std::isfinite(push.loss)) diverge(from - 1, push.worker_seq, push.read_version);
 }
 
 // Gradients that wait for others are summed as they come, so that an inbox slot is free again at once. Each is weighted
@@ -140,10 +152,13 @@ void Server::on(Time now, const Applied& event, Actions& actions) {
     for (const auto& it : applying_)
         if (it.gradient != no_buffer) actions.add<Release>(it.gradient);
     emit_rows(now, actions);
+    if (traits_.alone) peer(applying_.front().row.worker + 1).done_ns = now;
     applying_.clear();
     ++version_;
     if (keeps()) forget_unread(actions);
-    on_applied(policy_);
+    on_applied(policy_, now, orders_);
+    for (const auto& row : orders_.controller) actions.controller.push_back(row);
+    orders_.controller.clear();
     if (config_.evaluate_every_epochs && epoch() >= next_evaluation_) {
         evaluation_due(now, actions);
         while (next_evaluation_ <= epoch()) next_evaluation_ += *config_.evaluate_every_epochs;
@@ -154,12 +169,7 @@ void Server::on(Time now, const Applied& event, Actions& actions) {
         if (!stopping_) begin_stop(now, Status::interrupted, actions);
         status_ = Status::interrupted;
     }
-    if (!stopping_ && traits_.barrier) {
-        if (pause_ == Pause::none)
-            release_round(now, actions);
-        else
-            round_held_ns_ = now;
-    }
+    carry_out(now, fired_ns_, actions);
     drain(now, actions);
 }
 

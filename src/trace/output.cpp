@@ -1,5 +1,6 @@
 #include "trace/output.hpp"
 
+#include "core/policy.hpp"
 #include "trace/checkpoint.hpp"
 #include "trace/rank_parts.hpp"
 #include "trace/tables.hpp"
@@ -45,6 +46,8 @@ Output::Output(const Scenario& scenario, const RecorderOptions& options)
     if (scenario.trace.gradients) open(gradients_, path("gradients.csv"), gradients_header, sizes.gradients);
     if (scenario.trace.updates) open(updates_, path("updates.csv"), updates_header, sizes.updates);
     open(evals_, path("evals.csv"), evals_header, sizes.evals);
+    if (traits(make_policy(scenario.protocol, scenario.lambda())).controller)
+        open(controller_, path("controller.csv"), controller_header, sizes.controller);
     if (rank_ == 0) return;
     if (scenario.trace.timeline) open(timeline_, path("timeline.csv"), timeline_header, sizes.timeline);
     if (scenario.trace.events) log_.emplace(path("events.log"), header_, state_);
@@ -84,7 +87,7 @@ void Output::remove_leftovers(const TraceSpec& trace, bool resumes) const {
     const std::pair<const char*, bool> names[] = {{"summary.json", true},          {"workers.csv", true},
                                                   {"servers.csv", true},           {"gradients.csv", !trace.gradients},
                                                   {"updates.csv", !trace.updates}, {"timeline.csv", !trace.timeline},
-                                                  {"events.log", !trace.events}};
+                                                  {"events.log", !trace.events},   {"controller.csv", !resumes}};
     for (const auto& [name, remove] : names) {
         std::error_code error;  // where nothing can be removed nothing can be written, which is reported then
         if (remove) std::filesystem::remove(path(name), error);
@@ -93,7 +96,7 @@ void Output::remove_leftovers(const TraceSpec& trace, bool resumes) const {
 
 bool Output::takes(const Actions& actions) const {
     return (gradients_ && !actions.gradients.empty()) || (updates_ && !actions.updates.empty()) ||
-           (evals_ && !actions.evals.empty()) || log_;
+           (evals_ && !actions.evals.empty()) || (controller_ && !actions.controller.empty()) || log_;
 }
 
 void Output::write_rows(const Actions& actions) {
@@ -104,12 +107,14 @@ void Output::write_rows(const Actions& actions) {
         for (const UpdateRow& row : actions.updates) write_row(*updates_, row);
     if (evals_)
         for (const EvalRow& row : actions.evals) write_row(*evals_, row);
+    if (controller_)
+        for (const ControllerRow& row : actions.controller) write_row(*controller_, row);
 }
 
 TableSizes Output::mark() {
     flush();
     const auto size = [](const std::optional<LineFile>& file) { return file ? file->size() : -1; };
-    return {size(gradients_), size(updates_), size(evals_), size(timeline_)};
+    return {size(gradients_), size(updates_), size(evals_), size(timeline_), size(controller_)};
 }
 
 void Output::write(Time now, RoleId role, const Event& event, const Actions& actions) {
@@ -126,13 +131,13 @@ void Output::write(const Span& span) {
 }
 
 void Output::flush() {
-    for (auto* file : {&gradients_, &updates_, &evals_, &timeline_})
+    for (auto* file : {&gradients_, &updates_, &evals_, &timeline_, &controller_})
         if (*file) (*file)->flush();
     if (log_) log_->flush();
 }
 
 void Output::close() {
-    for (auto* file : {&gradients_, &updates_, &evals_, &timeline_})
+    for (auto* file : {&gradients_, &updates_, &evals_, &timeline_, &controller_})
         if (*file) (*file)->close();
     if (log_) log_->finish();
 }

@@ -58,7 +58,7 @@ private:
     std::string directory_;
     int rank_;
     std::int64_t every_;
-    std::optional<LineFile> gradients_, updates_, evals_, timeline_;
+    std::optional<LineFile> gradients_, updates_, evals_, timeline_, controller_;
     std::optional<EventLogWriter> log_;
 };
 

@@ -53,13 +53,45 @@ class RunsTest(LaunchTest):
                             seen += range(int(row["data_first"]), int(row["data_first"]) + int(row["samples"]))
                     self.assertEqual(sorted(seen), list(range(203)))
 
+    def test_policies_that_hold_or_drop_keep_their_books_and_replay(self) -> None:
+        # What each promises of the staleness of what is applied; None: nothing.
+        policies = [({"name": "bsp"}, 0), ({"name": "bsp", "update": "per-gradient"}, 3), ({"name": "asp"}, None),
+                    ({"name": "ssp", "bound": 1}, 9), ({"name": "ssp", "bound": 0}, 3),
+                    ({"name": "dssp", "lower_bound": 0, "r_max": 2}, 15),
+                    ({"name": "dssp", "mode": "literal_next", "lower_bound": 0}, None),
+                    ({"name": "bounded-delay", "k": 3}, 4), ({"name": "backup-workers"}, 0), ({"name": "rennala"}, 0),
+                    ({"name": "ringmaster", "delay_threshold": 2, "cancel": True}, 1),
+                    ({"name": "admission", "bound": 1, "admit": "pace"}, 1),
+                    ({"name": "admission", "bound": 1, "admit": "discard"}, 1),
+                    ({"name": "admission", "bound": 1, "admit": "withhold"}, 1)]
+        for number, (policy, limit) in enumerate(policies):
+            with self.subTest(policy):
+                out = f"kin{number}"
+                summary = self.run_on("mpi", learning(policy, 4), out)
+                self.assertEqual((summary["backend"], summary["status"]), ("mpi", "finished"))
+                self.assert_books(out)
+                self.assert_replays(out)
+                rows = self.rows(out, "gradients.csv")
+                applied = [row for row in rows if row["outcome"] == "applied"]
+                if limit is not None:
+                    self.assertLessEqual(max(int(row["staleness"]) for row in applied), limit)
+                # Each sample is applied once an epoch, or left over at the end; dropped batches were dealt again.
+                seen = [(row["data_epoch"], int(row["data_first"]) + i) for row in rows
+                        if row["outcome"] in ("applied", "leftover") for i in range(int(row["samples"]))]
+                self.assertEqual(len(seen), 3 * 203)
+                self.assertEqual(len(set(seen)), 3 * 203)
+                workers = self.rows(out, "workers.csv")
+                for outcome in ("dropped", "cancelled"):
+                    self.assertEqual(sum(int(row[outcome]) for row in workers), summary["gradients"][outcome])
+                self.assertEqual(os.path.exists(self.path(out, "controller.csv")), policy["name"] == "dssp")
+
     def test_hardsync_has_the_same_weights_as_the_other_backends(self) -> None:
         for count, batch_size in ((1, 32), (2, 7), (4, 16)):
             with self.subTest(count=count):
-                scenario = learning({"name": "hardsync"}, count, batch_size)
                 hashes = {
-                    self.run_on(backend, scenario, f"{backend}{count}")["weights_hash"]
-                    for backend in ("sim", "local", "mpi")
+                    self.run_on(backend, learning({"name": name}, count, batch_size), f"{name}-{backend}{count}")[
+                        "weights_hash"]
+                    for backend in ("sim", "local", "mpi") for name in ("hardsync", "bsp")
                 }
                 self.assertEqual(len(hashes), 1)
 

@@ -1,9 +1,10 @@
 #!/usr/bin/python3
-"""Runs the benchmarks and writes docs/performance.md: scripts/performance.py [BUILD_DIRECTORY].
+"""Runs the benchmarks and writes docs/performance.md: scripts/performance.py [BUILD_DIRECTORY] [--only SECTION ...].
 
 Figures are ratios of what was measured in one run, apart from messages a second, which depend on the machine named.
 Exit status 1 where a figure misses its target.
 """
+import argparse
 import json
 import operator
 import os
@@ -17,10 +18,12 @@ import time
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs" / "performance.md"
 PROGRAMS = {"tests/bench/bench_primitives": "Gradient kernels", "tests/bench/bench_gradients": "Real gradients",
-            "tests/bench/bench_network": "The flow network alone", "messages": "Timing-only simulation",
-            "sweep": "Sweeps", "tests/bench/bench_mpi": "Messages between ranks"}
+            "tests/bench/bench_network": "The flow network alone",
+            "tests/bench/bench_decisions": "Decisions of policies", "messages": "Timing-only simulation",
+            "sweep": "Sweeps", "tests/bench/bench_mpi": "Messages between ranks",
+            "driver": "Messages in runs over MPI"}
 RANKS = ["mpirun", "--allow-run-as-root", "--oversubscribe", "-n", "2"]
-SCRIPTS = {"messages": "messages.py", "sweep": "sweep.py"}
+SCRIPTS = {"messages": "messages.py", "sweep": "sweep.py", "driver": "driver.py"}
 
 
 def machine():
@@ -33,7 +36,8 @@ def machine():
 
 
 def measure(build, program):
-    command = ([sys.executable, ROOT / "tests/bench" / SCRIPTS[program], build / "rubato"] if program in SCRIPTS
+    more = [build / "tests/bench/bench_mpi"] if program == "driver" else []
+    command = ([sys.executable, ROOT / "tests/bench" / SCRIPTS[program], build / "rubato", *more] if program in SCRIPTS
                else [*RANKS, build / program] if program == "tests/bench/bench_mpi" else [build / program])
     lines = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True,
                            env={**os.environ, "RUBATO_MODULES": str(build)}).stdout.splitlines()
@@ -59,26 +63,42 @@ def number(value):
     return f"{value:,.0f}" if value >= 1000 else f"{value:.3g}"
 
 
+def section(build, program, title):
+    """Its lines, and how many figures miss their targets."""
+    lines = [f"## {title}", "", f"Measured {time.strftime('%Y-%m-%d')}.", "", "| what | measured | target | |",
+             "|---|---:|---:|---|"]
+    missed = 0
+    for told in measure(build, program):
+        missed += not holds(told)
+        detail = ("" if holds(told) else "missed; ") + told["detail"]
+        lines.append(f"| {told['name']} | {number(told['value'])} | {told['target']} | {detail} |")
+        print(lines[-1], flush=True)
+    return lines + [""], missed
+
+
 def main():
-    build = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else ROOT / "build").resolve()
-    subprocess.run(["ninja", "-C", build, "rubato", "rubato-simgrid.so", "tests/bench/bench_primitives",
-                    "tests/bench/bench_gradients", "tests/bench/bench_network", "tests/bench/bench_mpi"], check=True,
-                   stdout=subprocess.DEVNULL)
-    page = ["# Performance", "",
-            f"Made by `scripts/performance.py` on {time.strftime('%Y-%m-%d')}: {machine()}.", "",
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("build", nargs="?", type=pathlib.Path, default=ROOT / "build")
+    parser.add_argument("--only", nargs="+", choices=sorted(PROGRAMS), default=list(PROGRAMS), metavar="SECTION",
+                        help=f"measure these sections again, leave the others: {', '.join(sorted(PROGRAMS))}")
+    options = parser.parse_args()
+    build = options.build.resolve()
+    subprocess.run(["ninja", "-C", build, "rubato", "rubato-simgrid.so", "rubato-mpi.so",
+                    *(name for name in PROGRAMS if name.startswith("tests/"))], check=True, stdout=subprocess.DEVNULL)
+    there = dict(re.findall(r"(?m)^## (.*)\n((?:(?!## ).*\n)*)", PAGE.read_text() + "\n")) if PAGE.exists() else {}
+    page = ["# Performance", "", f"Made by `scripts/performance.py`: {machine()}.", "",
             "Ratios compare figures of one run, so they carry over to other machines; messages a second are those of",
             "this one. What is measured and how stands in the programs under `tests/bench`.", ""]
-    missed = 0
+    total = 0
     for program, title in PROGRAMS.items():
-        page += [f"## {title}", "", "| what | measured | target | |", "|---|---:|---:|---|"]
-        for told in measure(build, program):
-            missed += not holds(told)
-            detail = ("" if holds(told) else "missed; ") + told["detail"]
-            page.append(f"| {told['name']} | {number(told['value'])} | {told['target']} | {detail} |")
-            print(page[-1], flush=True)
-        page.append("")
+        if program in options.only:
+            lines, missed = section(build, program, title)
+            page += lines
+            total += missed
+        elif title in there:
+            page += [f"## {title}", *there[title].rstrip("\n").split("\n"), ""]
     PAGE.write_text("\n".join(page))
-    return 1 if missed else 0
+    return 1 if total else 0
 
 
 if __name__ == "__main__":

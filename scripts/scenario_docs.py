@@ -115,6 +115,8 @@ class Page:
             for branch in child.get("anyOf", []):
                 if has_keys(branch):
                     yield place, {**branch, "x-shape": branch["required"][0], "description": child["description"]}
+                elif has_keys(branch.get("items", {})):
+                    yield place + "[]", branch["items"]
 
     def keys(self, node: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
         """Keys of an object, and NAME where the user names them."""

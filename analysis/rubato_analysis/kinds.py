@@ -6,8 +6,8 @@ from typing import Any, Callable
 
 from matplotlib.figure import Figure
 
-from rubato_analysis import (compare, curves, figures, sensitivity, speedup, staleness, staleness_sweep, target,
-                             timeline, tradeoff)
+from rubato_analysis import (compare, controller, curves, figures, sensitivity, speedup, staleness, staleness_sweep,
+                             target, timeline, tradeoff)
 from rubato_analysis.errors import AnalysisError
 from rubato_analysis.figure import Data
 from rubato_analysis.points import Points, collect
@@ -125,6 +125,10 @@ def _declare_staleness(command: argparse.ArgumentParser) -> None:
     _where(command)
 
 
+def _controller(opened: Opened, _: dict[str, Any]) -> tuple[Figure, Data]:
+    return controller.plot(runs_only(opened))
+
+
 def _declare_timeline(command: argparse.ArgumentParser) -> None:
     command.add_argument("--from", dest="begin_s", type=float, metavar="S", help="begin of the window, s")
     command.add_argument("--to", dest="end_s", type=float, metavar="S", help="end of the window, s")
@@ -186,6 +190,8 @@ KINDS: dict[str, Kind] = {
                    _declare_curves, _curves),
     "timeline": Kind("what each role did when (needs timeline.csv: rubato run --timeline)", _declare_timeline,
                      _timeline, sweeps=False),
+    "controller": Kind("what the controller of dssp granted, at which lead, and how close it expected pushes to come",
+                       lambda _: None, _controller, sweeps=False),
     "tradeoff": Kind("error against training time, with contours of equal batch size and equal number of workers, and "
                      "the Pareto front (Figures 6 and 7 of Gupta et al. 2015)", _declare_tradeoff,
                      _of_points(tradeoff.plot, metric="metric", x="x", linear="linear", band="band", log_y="log_y")),

@@ -23,6 +23,12 @@ def gradients_per_update(protocol: dict[str, Any], workers: int) -> int:
     name = canonical_name(str(protocol.get("name", "")))
     if name == "n-softsync":
         return int(protocol.get("gradients_per_update") or max(1, workers // int(protocol.get("n") or 1)))
-    if name in ("hardsync", "bsp"):
+    if name == "hardsync" or (name == "bsp" and protocol.get("update", "aggregated") == "aggregated"):
         return workers
+    if name == "backup-workers":
+        return workers - int(protocol.get("backups") or 0)
+    if name == "rennala":
+        return int(protocol.get("gradients_per_update") or workers)
+    if name == "admission":
+        return int(protocol.get("gradients_per_update") or 1)
     return 1

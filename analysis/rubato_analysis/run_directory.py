@@ -19,9 +19,10 @@ from rubato_analysis.table import read_table
 class Run:
     """One run. Tables are read when they are first asked for, so that a sweep of thousands stays light.
 
-    gradients, updates, evals, workers, servers and timeline are frames with the types of schema.TABLES: real integers
-    (int64, or nullable Int64 where cells may be empty), float64, text, and categories (`outcome`, `kind`). They raise
-    AnalysisError for a missing file or a broken line; a broken last line is skipped with a TraceWarning.
+    gradients, updates, evals, workers, servers, controller and timeline are frames with the types of schema.TABLES:
+    real integers (int64, or nullable Int64 where cells may be empty), float64, text, and categories (`outcome`,
+    `kind`). They raise AnalysisError for a missing file or a broken line; a broken last line is skipped with a
+    TraceWarning.
 
     path      its directory
     scenario  scenario.json, resolved
@@ -61,6 +62,11 @@ class Run:
     def timeline(self) -> pd.DataFrame:
         """A row a stretch of time of a role; only where the run was asked for it."""
         return self._table("timeline")
+
+    @cached_property
+    def controller(self) -> pd.DataFrame:
+        """A row a question to the synchronization controller; of runs of dssp alone."""
+        return self._table("controller")
 
     def _table(self, name: str) -> pd.DataFrame:
         path = os.path.join(self.path, f"{name}.csv")
@@ -108,10 +114,12 @@ class Run:
 
     @property
     def staleness_rule(self) -> str:
-        """Name of the staleness rule, or its expression."""
+        """Name of the staleness rule, with what makes it adaptive, or its expression."""
         rule = _object(self.scenario, "optimizer").get("staleness_rule") or "none"
         if isinstance(rule, dict):
-            return str(rule.get("name") or rule.get("expression") or "none")
+            name = str(rule.get("name") or rule.get("expression") or "none")
+            mean_square = rule.get("mean_square", "none")
+            return name if mean_square == "none" else f"{name} by {mean_square}"
         return str(rule)
 
     @property
@@ -142,6 +150,7 @@ def load(path: str | os.PathLike[str]) -> Run:
     workers    str: device host; int64: worker applied dropped cancelled leftover; Int64: gradients staleness_p99
                inquiries pulls; float64: staleness_mean and seconds
     servers    str: host; float64: seconds; int64: all others
+    controller Int64: slowest, those in ns but time_ns, r_limit; int64: all others
     timeline   category: kind; Int64: peer; int64: all others
     """
     path = os.fspath(path)

@@ -92,6 +92,22 @@ TABLES: dict[str, dict[str, str]] = {
         "bytes_in": "int64",
         "bytes_out": "int64",
     },
+    "controller": {
+        "time_ns": "int64",
+        "worker": "int64",
+        "pushes": "int64",
+        "slowest": "Int64",
+        "slowest_pushes": "int64",
+        "gap": "int64",
+        "last_push_ns": "Int64",
+        "interval_ns": "Int64",
+        "slowest_last_push_ns": "Int64",
+        "slowest_interval_ns": "Int64",
+        "r_limit": "Int64",
+        "granted": "int64",
+        "predicted_ns": "Int64",
+        "slowest_predicted_ns": "Int64",
+    },
     "timeline": {
         "role": "int64",
         "kind": "category",
@@ -119,11 +135,15 @@ CATEGORIES: dict[str, list[str]] = {
 # Types of columns that a file may have besides, where they are not what pandas would infer.
 OPTIONAL: dict[str, str] = {"grad_norm": "float64", "gap": "float64", "shard": "Int64"}
 
+# Tables that runs of some protocols alone leave.
+OF_PROTOCOL: dict[str, str] = {"controller": "dssp"}
+
 # What to ask of `rubato run` so that a table is written.
 SWITCHES: dict[str, str] = {
     "gradients": "--set trace.gradients=true",
     "updates": "--set trace.updates=true",
     "timeline": "--timeline",
+    "controller": "protocol dssp",
 }
 
 

@@ -9,6 +9,7 @@ EmulateSpec build_emulate(const Node& node, int lambda) {
     EmulateSpec spec;
     if (const Node* compute = node.find("compute")) spec.compute = compute->boolean;
     if (const Node* messages = node.find("messages")) spec.messages = messages->boolean;
+    if (const Node* network = node.find("network")) spec.network = network->boolean;
     const Node* slow = node.find("slow");
     if (slow == nullptr) return spec;
     for (const auto& [worker, where, factor] : slow->members) {

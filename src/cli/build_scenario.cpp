@@ -1,8 +1,10 @@
 #include "cli/build_scenario.hpp"
 
+#include "cli/build_protocol.hpp"
 #include "cli/complete.hpp"
 #include "cli/expression.hpp"
 #include "cli/node_value.hpp"
+#include "core/policy.hpp"
 #include "learn/catalogue.hpp"
 
 #include <algorithm>
@@ -116,6 +118,13 @@ StalenessRule build_rule(const Node& node) {
     }
     if (const Node* exponent = node.find("exponent")) rule.exponent = exponent->number;
     if (const Node* batch = node.find("reference_batch")) rule.reference_batch = batch->number;
+    const Node* mean_square = node.find("mean_square");
+    rule.adaptive = mean_square && mean_square->text != "none";
+    rule.mean_square_by_worker = !mean_square || mean_square->text != "server";
+    const Node* strength = node.find("strength");
+    rule.strength = strength ? strength->number : rule.adaptive ? 2 : 0.04;
+    const Node* decay = node.find("decay");
+    rule.decay = decay ? decay->number : rule.kind == StalenessRule::Kind::gap_aware ? 0.999 : 0.95;
     return rule;
 }
 
@@ -123,12 +132,22 @@ OptimizerSpec build_optimizer(const Node& optimizer) {
     OptimizerSpec spec;
     spec.name = optimizer.at("name").text;
     if (const Node* momentum = optimizer.find("momentum")) spec.momentum = momentum->number;
+    if (const Node* rule = optimizer.find("momentum_rule")) spec.decoupled_momentum = rule->text == "decoupled";
+    if (const Node* beta1 = optimizer.find("beta1")) spec.beta1 = beta1->number;
+    if (const Node* beta2 = optimizer.find("beta2")) spec.beta2 = beta2->number;
+    if (const Node* epsilon = optimizer.find("epsilon")) spec.epsilon = epsilon->number;
     spec.learning_rate = optimizer.at("learning_rate").number;
     spec.weight_decay = optimizer.at("weight_decay").number;
     spec.staleness_rule = build_rule(optimizer.at("staleness_rule"));
-    for (const auto& drop : optimizer.at("schedule").items) {
+    spec.decoupled_weight_decay = optimizer.at("decoupled_weight_decay").boolean;
+    const Node& schedule = optimizer.at("schedule");
+    for (const auto& drop : schedule.items) {
         spec.schedule.push_back({drop.at("epoch").number, drop.at("factor").number});
     }
+    if (schedule.is(Kind::object))
+        spec.cosine = OptimizerSpec::Cosine{schedule.at("epochs").number, schedule.at("final_factor").number};
+    if (const Node* warm_up = optimizer.find("warm_up"))
+        spec.warm_up = {warm_up->at("epochs").number, warm_up->at("from").number};
     return spec;
 }
 
@@ -161,8 +180,7 @@ void try_rule(const Scenario& scenario, const Node& node) {
     info.age = 1;
     info.samples = info.batch_size = scenario.workers.batch_size;
     info.lambda = scenario.lambda();
-    const bool split = scenario.protocol.name == "n-softsync" && scenario.protocol.gradients_per_update == 0;
-    if (split) info.n = scenario.protocol.n;
+    info.n = rule_n(scenario.protocol, scenario.lambda());
     try {
         scenario.optimizer.staleness_rule.gradient_factor(info);
     } catch (const ExpressionError& error) {
@@ -186,11 +204,7 @@ Scenario build_scenario(const Node& root) {
     scenario.model = build_model(root.find("model"));
     scenario.cost = build_cost(root.find("cost"));
     scenario.workers = build_workers(root);
-    const Node& protocol = root.at("protocol");
-    scenario.protocol.name = protocol.at("name").text;
-    if (const Node* n = protocol.find("n")) scenario.protocol.n = to_int(*n);
-    if (const Node* count = protocol.find("gradients_per_update"))
-        scenario.protocol.gradients_per_update = to_int(*count);
+    scenario.protocol = build_protocol(root.at("protocol"));
     scenario.topology = root.at("topology").at("name").text;
     scenario.optimizer = build_optimizer(root.at("optimizer"));
     try_rule(scenario, root.at("optimizer").at("staleness_rule"));

@@ -7,6 +7,8 @@
 #include "cli/hostfile.hpp"
 #include "cli/log.hpp"
 #include "cli/oddities.hpp"
+#include "cli/optimizer_text.hpp"
+#include "cli/protocol_text.hpp"
 #include "cli/resume.hpp"
 #include "cli/run_directory.hpp"
 #include "cli/sweep/ranks.hpp"
@@ -26,18 +28,6 @@ void row(const std::string& label, const std::string& text) {
 
 double seconds_of(Time time) {
     return static_cast<double>(time) * 1e-9;
-}
-
-std::string protocol_text(const Scenario& scenario) {
-    const ProtocolSpec& protocol = scenario.protocol;
-    const int lambda = scenario.lambda();
-    const int count = gradients_of_update(scenario);
-    if (protocol.name == "hardsync")
-        return fmt::format("hardsync: an update for every {} gradients, one a worker", lambda);
-    if (protocol.name == "async") return "async: an update for every gradient";
-    if (protocol.gradients_per_update > 0) return fmt::format("n-softsync: an update for every {} gradients", count);
-    return fmt::format("n-softsync, n = {}: an update for every floor({} / {}) = {} gradients", protocol.n, lambda,
-                       protocol.n, count);
 }
 
 void print_roles(const Scenario& scenario, const sim::Placement& placement, const std::vector<sim::HostInfo>& hosts) {
@@ -193,10 +183,10 @@ void print_head(const Scenario& scenario, const Loaded& loaded) {
 void print_rest(const Loaded& loaded, const Estimate& plan) {
     const Scenario& scenario = loaded.scenario;
     print_data(loaded, plan);
-    row("rule",
-        fmt::format("learning rate {:.6g}, staleness rule {}", scenario.optimizer.learning_rate,
-                    scenario.optimizer.staleness_rule.expression ? scenario.optimizer.staleness_rule.expression->text()
-                                                                 : name(scenario.optimizer.staleness_rule.kind)));
+    row("optimizer", optimizer_text(scenario.optimizer));
+    row("rule", rate_text(scenario.optimizer));
+    if (scenario.model.gradients)
+        if (const auto text = optimizer_memory_text(scenario, loaded.parameters); !text.empty()) row("memory", text);
     row("stop", stop_text(scenario.stop));
     const auto sentences = guarantees(scenario);
     for (std::size_t i = 0; i < sentences.size(); ++i) row(i == 0 ? "guarantees" : "", sentences[i]);
@@ -248,6 +238,8 @@ int check_command(const std::string& path, const std::vector<std::string>& sets,
     row("estimate", fmt::format("at most {} gradients and {} updates (by {}), {} messages, {} over the network",
                                 count_text(*plan.gradients), count_text(*plan.updates), plan.limited_by,
                                 count_text(*plan.messages), bytes_text(*plan.network_bytes)));
+    if (traits_of(scenario).drops)
+        row("", "gradients that are dropped or given up come on top: each is computed again");
     row("", fmt::format("at least {} of virtual time; roughly {} to simulate here; about {} on disk",
                         seconds_text(least), seconds_text(wall_seconds(loaded, plan)), bytes_text(*plan.disk_bytes)));
     return exit_finished;

@@ -1,7 +1,10 @@
 #include "cli/complete.hpp"
 
 #include "cli/complete_devices.hpp"
+#include "cli/complete_protocol.hpp"
 #include "cli/suggest.hpp"
+
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
@@ -118,20 +121,6 @@ void complete_workers(Node& root, std::vector<std::string>& notes) {
     }
 }
 
-void check_protocol(Node& root) {
-    Node& protocol = *root.find("protocol");
-    if (protocol.at("name").text != "n-softsync") return;
-    if (!protocol.find("gradients_per_update")) fill(protocol, "n", Node::of(std::int64_t{1}));
-    const Node* n = protocol.find("n");
-    const std::int64_t lambda = worker_count(root);
-    if (n && n->whole() > lambda) {
-        refuse(*n, "protocol.n",
-               "expected at most the number of workers, " + std::to_string(lambda) + ", found " +
-                   std::to_string(n->whole()) +
-                   ": floor(lambda / n) gradients an update would be none (n and the number of workers go together)");
-    }
-}
-
 void complete_stop(Node& root) {
     Node& stop = *root.find("stop");
     const bool limit = stop.find("epochs") || stop.find("updates") || stop.find("gradients") || stop.find("seconds");
@@ -175,13 +164,29 @@ void complete_evaluate(Node& root) {
     }
 }
 
-void check_rest(const Node& root) {
-    const Node& schedule = root.at("optimizer").at("schedule");
+void complete_optimizer(Node& root) {
+    Node& optimizer = *root.find("optimizer");
+    Node& schedule = *optimizer.find("schedule");
+    if (schedule.is(Kind::object)) {
+        const Node* limit = root.at("stop").find("epochs");
+        if (!schedule.find("epochs") && !limit)
+            refuse(schedule, "optimizer.schedule",
+                   "\"epochs\" is missing: where stop.epochs is not given, say the end");
+        if (limit) fill(schedule, "epochs", *limit);
+        const Node* warm_up = optimizer.find("warm_up");
+        const double end = schedule.at("epochs").number;
+        if (warm_up && warm_up->at("epochs").number >= end)
+            refuse(warm_up->at("epochs"), "optimizer.warm_up.epochs",
+                   fmt::format("expected less than the {:g} epochs of the cosine, which begins after it", end));
+    }
     for (std::size_t i = 1; i < schedule.items.size(); ++i) {
         const Node& epoch = schedule.items[i].at("epoch");
         if (epoch.number >= schedule.items[i - 1].at("epoch").number) continue;
         refuse(epoch, "optimizer.schedule[" + std::to_string(i) + "].epoch", "expected epochs in ascending order");
     }
+}
+
+void check_rest(const Node& root) {
     const Node& threads = root.at("execution").at("threads_per_worker");
     if (threads.whole() != 1)
         refuse(threads, "execution.threads_per_worker", "more than one thread a gradient is not yet built");
@@ -226,9 +231,10 @@ void complete(Node& root, std::vector<std::string>& notes) {
     complete_data(root);
     complete_workers(root, notes);
     complete_devices(root, notes);
-    check_protocol(root);
+    complete_protocol(root);
     complete_stop(root);
     complete_evaluate(root);
+    complete_optimizer(root);
     check_rest(root);
 }
 

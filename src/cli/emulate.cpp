@@ -23,6 +23,18 @@ struct Machine {
     }
 };
 
+void add_routes(sim::Simulation& simulation, trace::EmulatedCosts& costs) {
+    const auto& hosts = simulation.placement().host_of_role;
+    const auto route = [&](sim::HostId from, sim::HostId to) {
+        const auto [bytes_per_s, latency_s] = simulation.network().route(from, to);
+        return trace::EmulatedCosts::Route{bytes_per_s, latency_s};
+    };
+    for (std::size_t role = 1; role < hosts.size(); ++role) {
+        costs.to_server.push_back(route(hosts[role], hosts[0]));
+        costs.from_server.push_back(route(hosts[0], hosts[role]));
+    }
+}
+
 }  // namespace
 
 std::unique_ptr<trace::EmulatedCosts> emulated_costs(const Scenario& scenario) {
@@ -35,8 +47,10 @@ std::unique_ptr<trace::EmulatedCosts> emulated_costs(const Scenario& scenario) {
         costs->push_bytes = scenario.cost.push_bytes;
         costs->pull_bytes = scenario.cost.pull_bytes;
     }
-    if (!emulate.compute) return costs;
+    if (!emulate.compute && !emulate.network) return costs;
     const auto machine = std::make_shared<Machine>(scenario);
+    if (emulate.network) add_routes(machine->simulation, *costs);
+    if (!emulate.compute) return costs;
     costs->compute_s = [machine](RoleId role, std::int64_t worker_seq, std::int32_t samples, Time begin_ns) {
         const double seconds = machine->simulation.placement().seconds(role, samples);
         const double factor = machine->noise.factor({role, worker_seq, samples, begin_ns, seconds});

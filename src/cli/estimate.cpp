@@ -1,5 +1,6 @@
 #include "cli/estimate.hpp"
 
+#include "cli/protocol_text.hpp"
 #include "learn/task.hpp"
 
 #include <fmt/format.h>
@@ -24,7 +25,7 @@ double slices_of_rest(const Loaded& loaded, double epochs) {
 }
 
 double updates_of(const Loaded& loaded, const Estimate& plan) {
-    const bool barrier = loaded.scenario.protocol.name == "hardsync";
+    const bool barrier = traits_of(loaded.scenario).rounds;
     if (!barrier || plan.limited_by != "epochs") return std::ceil(*plan.gradients / plan.per_update);
     // A round never spans two epochs.
     const double epochs = *loaded.scenario.stop.epochs;
@@ -35,9 +36,7 @@ double updates_of(const Loaded& loaded, const Estimate& plan) {
 }  // namespace
 
 int gradients_of_update(const Scenario& scenario) {
-    if (scenario.protocol.name == "hardsync") return scenario.lambda();
-    if (scenario.protocol.name == "async") return 1;
-    return gradients_per_update(scenario.protocol, scenario.lambda());
+    return traits_of(scenario).gradients;
 }
 
 Estimate estimate(const Loaded& loaded) {
@@ -62,9 +61,10 @@ Estimate estimate(const Loaded& loaded) {
     if (!result.gradients) return result;
     const double gradients = *result.gradients;
     result.updates = updates_of(loaded, result);
-    // A push and a pull each; an inquiry and its answer where the protocol does not broadcast.
+    // A push and a pull each; where the protocol does not broadcast an inquiry, and before it an OK where it says one.
     const double weights = std::max(gradients, 1.0);
-    result.messages = gradients + weights + (scenario.protocol.name == "hardsync" ? 0 : gradients);
+    const Word word = traits_of(scenario).word;
+    result.messages = gradients + weights + (word == Word::ok ? 2 * gradients : word == Word::inquiry ? gradients : 0);
     result.network_bytes = gradients * static_cast<double>(scenario.cost.push_bytes) +
                            weights * static_cast<double>(scenario.cost.pull_bytes);
     double disk = 4000;

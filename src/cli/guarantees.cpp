@@ -1,13 +1,18 @@
 #include "cli/guarantees.hpp"
 
-#include <fmt/format.h>
+#include "cli/protocol_text.hpp"
+
+#include <utility>
 
 namespace rubato::cli {
 namespace {
 
-std::string epoch_sentence(const Scenario& scenario, bool barrier) {
+std::string epoch_sentence(const Scenario& scenario, bool barrier, bool drops) {
     switch (scenario.data.sampling) {
-        case Sampling::shared_epoch: return "each sample is used exactly once an epoch; the last slice is cut to fit";
+        case Sampling::shared_epoch:
+            return drops ? "each sample is applied exactly once an epoch: a batch whose gradient is dropped is dealt "
+                           "again"
+                         : "each sample is used exactly once an epoch; the last slice is cut to fit";
         case Sampling::strided:
             return barrier ? "each sample is used exactly once an epoch"
                            : "with uneven workers an epoch is not an exact pass: the server counts accepted samples";
@@ -37,22 +42,18 @@ std::string order_sentence(const Scenario& scenario, bool barrier) {
 }  // namespace
 
 std::vector<std::string> guarantees(const Scenario& scenario) {
-    const bool barrier = scenario.protocol.name == "hardsync";
+    const PolicyTraits policy = traits_of(scenario);
     const int lambda = scenario.lambda();
-    std::vector<std::string> sentences{epoch_sentence(scenario, barrier), order_sentence(scenario, barrier)};
-    if (barrier) {
-        sentences.emplace_back("staleness is 0; a round never spans two epochs");
-        sentences.emplace_back("gradients are summed in slice order: the same weights, bit for bit, on every backend");
-    } else if (!scenario.schedule.trace.empty()) {
+    std::vector<std::string> sentences{epoch_sentence(scenario, policy.rounds, policy.drops),
+                                       order_sentence(scenario, policy.rounds)};
+    const bool fixed_order = policy.rounds && policy.batch_order;
+    if (!fixed_order && !scenario.schedule.trace.empty()) {
         sentences.emplace_back(
             "order and staleness are those of the schedule, whatever the rule: the same weights, bit "
             "for bit, in every run");
     } else {
-        const int count = scenario.protocol.name == "async" ? 1 : gradients_per_update(scenario.protocol, lambda);
-        sentences.push_back(
-            fmt::format("staleness has no bound; its mean is at most (lambda - 1) / {} = {:.4g}, and near it "
-                        "where workers drift apart and the server is lightly loaded",
-                        count, static_cast<double>(lambda - 1) / count));
+        for (auto& sentence : staleness_sentences(scenario)) sentences.push_back(std::move(sentence));
+        if (fixed_order) return sentences;
         sentences.push_back(lambda == 1 ? "one worker: the same weights, bit for bit, as sequential SGD"
                                         : "simulated runs repeat bit for bit; real runs follow the order of arrival");
     }

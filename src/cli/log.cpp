@@ -27,6 +27,10 @@ void warn(const std::string& text) {
     logger().warn("warning: {}", text);
 }
 
+void insist(const std::string& text) {
+    logger().error("warning: {}", text);
+}
+
 void error(const std::string& text) {
     logger().error("{}", text);
 }

@@ -9,6 +9,8 @@ namespace rubato::cli {
 void note(const std::string& text);
 /// Something that makes figures doubtful.
 void warn(const std::string& text);
+/// A warning that be_quiet() does not hide: something that was written and should be there is not.
+void insist(const std::string& text);
 /// Why the program ends.
 void error(const std::string& text);
 /// Only errors from now on.

@@ -3,12 +3,15 @@
 #include "cli/exit_status.hpp"
 #include "cli/log.hpp"
 #include "cli/progress_bar.hpp"
+#include "cli/resume.hpp"
 #include "cli/run_directory.hpp"
 #include "cli/signals.hpp"
 #include "sim/replay/retelling.hpp"
 #include "sim/replay/same_schedule.hpp"
 #include "trace/event_log.hpp"
 #include "trace/summary.hpp"
+
+#include <fmt/format.h>
 
 #include <chrono>
 #include <cstdio>
@@ -45,7 +48,7 @@ void check_sets(const std::vector<std::string>& sets) {
 }
 
 /// The recorded scenario with the other rule.
-Loaded load_changed(const RecordedRun& run, std::vector<std::string> sets) {
+Loaded load_changed(const LoggedRun& run, std::vector<std::string> sets) {
     // Both tell of events in time, which nobody records here.
     sets.emplace_back("trace.events=false");
     sets.emplace_back("trace.timeline=false");
@@ -67,19 +70,19 @@ std::string absolute(const std::string& directory) {
     return error ? directory : path.string();
 }
 
-std::string repeat_command(const RecordedRun& run, const std::vector<std::string>& sets) {
+std::string repeat_command(const LoggedRun& run, const std::vector<std::string>& sets) {
     std::string text = "rubato replay " + quoted(absolute(run.directory));
     for (const auto& assignment : sets) text += " --set " + quoted(assignment);
     return text + " --out again";
 }
 
-sim::MessageSizes sizes_of(const RecordedRun& run, const Loaded& loaded) {
+sim::MessageSizes sizes_of(const LoggedRun& run, const Loaded& loaded) {
     if (run.backend == "sim") return {loaded.scenario.cost.push_bytes, loaded.scenario.cost.pull_bytes, control_bytes};
     const std::int64_t bytes = run.header.parameters * static_cast<std::int64_t>(sizeof(float));
     return {bytes, bytes, 0};
 }
 
-void require_free(const std::string& directory, const RecordedRun& run, bool force) {
+void require_free(const std::string& directory, const LoggedRun& run, bool force) {
     namespace fs = std::filesystem;
     std::error_code error;
     if (fs::equivalent(directory, run.directory, error))
@@ -90,12 +93,34 @@ void require_free(const std::string& directory, const RecordedRun& run, bool for
     throw InputError(directory + ": is not empty; --force replaces its files, --out names another folder");
 }
 
+/// What the run had told when it was resumed is told again; the recorder cuts the tables to that.
+void take_tables(const LoggedRun& run, const std::string& directory) {
+    namespace fs = std::filesystem;
+    const trace::CheckpointHead& head = run.checkpoint->head;
+    note(fmt::format("{} was resumed at version {}: what is before stays as recorded", run.directory, head.version()));
+    std::error_code error;
+    fs::remove_all(trace::checkpoint_folder(directory), error);
+    const trace::TableSizes& sizes = head.recorder.tables;
+    const std::pair<const char*, std::int64_t> tables[] = {
+        {"gradients.csv", sizes.gradients}, {"updates.csv", sizes.updates}, {"evals.csv", sizes.evals}};
+    for (const auto& [name, size] : tables) {
+        if (size < 0) continue;
+        const fs::path from = fs::path(run.directory) / name;
+        const auto there = fs::file_size(from, error);
+        if (error || there < static_cast<std::uintmax_t>(size))
+            throw InputError(from.string() + ": lacks rows from before the run was resumed, which stay as recorded; " +
+                             fmt::format("expected at least {} bytes", size));
+        fs::copy_file(from, fs::path(directory) / name, fs::copy_options::overwrite_existing, error);
+        if (error) throw trace::OutputError("cannot write " + directory + "/" + name + ": " + error.message());
+    }
+}
+
 /// Before anything is written: the log is whole, and the rule keeps to its schedule. Returns why the log differs.
-std::string check_log(RecordedRun& run, const Loaded& changed) {
+std::string check_log(LoggedRun& run, const Loaded& changed) {
     Scenario scenario = run.loaded.scenario;
-    const auto roles = make_roles(scenario, run.header.samples, run.header.parameters);
+    const auto roles = recorded_roles(run, scenario);
     scenario.optimizer = changed.scenario.optimizer;
-    auto others = make_roles(scenario, run.header.samples, run.header.parameters);
+    auto others = recorded_roles(run, scenario);
     Actions actions;
     const auto result =
         trace::replay(run.log, roles, [&](Time now, RoleId role, const Event& event, const Actions& recorded) {
@@ -111,14 +136,16 @@ std::string check_log(RecordedRun& run, const Loaded& changed) {
     return {};
 }
 
-trace::DriverReport compute(RecordedRun& run, const Loaded& changed, const learn::Task& task, trace::Recorder& recorder,
+trace::DriverReport compute(LoggedRun& run, const Loaded& changed, const learn::Task& task, trace::Recorder& recorder,
                             bool quiet) {
     const std::atomic<bool>& interrupted = watch_signals();
     const auto begin = std::chrono::steady_clock::now();
     const Scenario& scenario = changed.scenario;
-    sim::Retelling retelling(run.loaded.scenario, scenario.optimizer, run.header.samples, run.header.parameters,
-                             scenario.stop.on_divergence, sizes_of(run, changed), recorder);
-    sim::Recomputation recomputation(scenario, task, {scenario.pool_threads, true}, retelling);
+    Scenario retold = run.loaded.scenario;
+    retold.optimizer = scenario.optimizer;
+    sim::Retelling retelling(recorded_roles(run, retold), scenario.stop.on_divergence, sizes_of(run, changed), recorder,
+                             run.start());
+    sim::Recomputation recomputation(scenario, task, {scenario.pool_threads, true, run.start()}, retelling);
     ProgressBar bar(
         [&] {
             trace::Progress progress = recorder.progress();
@@ -147,7 +174,7 @@ trace::DriverReport compute(RecordedRun& run, const Loaded& changed, const learn
 
 }  // namespace
 
-int recompute(RecordedRun& run, const ReplayOptions& options) {
+int recompute(LoggedRun& run, const ReplayOptions& options) {
     check_sets(options.sets);
     const Loaded changed = load_changed(run, options.sets);
     const auto task = recorded_task(run);
@@ -173,6 +200,10 @@ int recompute(RecordedRun& run, const ReplayOptions& options) {
     output.parameters = run.header.parameters;
     output.one_thread = true;
     output.places = recorded_places(run);
+    if (run.checkpoint) {
+        take_tables(run, directory);
+        output.resume = recorder_resume(*run.checkpoint);
+    }
     output.recomputed =
         trace::RecomputedRun{absolute(run.directory), run.backend, run.status, run.weights_hash, options.sets};
     trace::DriverReport report;

@@ -2,11 +2,11 @@
 #pragma once
 
 #include "cli/commands.hpp"
-#include "cli/recorded_run.hpp"
+#include "cli/logged_run.hpp"
 
 namespace rubato::cli {
 
 /// Leaves a run directory like any other. Returns the exit status: that of a run.
-int recompute(RecordedRun& run, const ReplayOptions& options);
+int recompute(LoggedRun& run, const ReplayOptions& options);
 
 }  // namespace rubato::cli

@@ -2,9 +2,9 @@
 #include "cli/commands.hpp"
 #include "cli/exit_status.hpp"
 #include "cli/log.hpp"
+#include "cli/logged_run.hpp"
 #include "cli/progress_bar.hpp"
 #include "cli/recompute.hpp"
-#include "cli/recorded_run.hpp"
 #include "core/role.hpp"
 #include "sim/replay/verification.hpp"
 #include "trace/event_log.hpp"
@@ -21,19 +21,17 @@ int negative(const std::string& text) {
     return exit_negative;
 }
 
-void say_complete(const RecordedRun& run, const trace::ReplayResult& result) {
+void say_complete(const LoggedRun& run, const trace::ReplayResult& result) {
     if (!result.complete) warn(run.log_path + " breaks off: the run did not end in order; what is there was replayed");
 }
 
-void say_same(const RecordedRun& run, const trace::ReplayResult& result) {
+void say_same(const LoggedRun& run, const trace::ReplayResult& result) {
     std::printf("%s: the same actions in all %lld steps (%lld lines)\n", run.log_path.c_str(),
                 static_cast<long long>(result.steps), static_cast<long long>(result.lines));
 }
 
-int replay_actions(RecordedRun& run) {
-    const trace::ReplayResult result =
-        trace::replay(run.log, make_roles(run.loaded.scenario, run.header.samples, run.header.parameters,
-                                          run.resumed ? &*run.resumed : nullptr));
+int replay_actions(LoggedRun& run) {
+    const trace::ReplayResult result = trace::replay(run.log, recorded_roles(run, run.loaded.scenario));
     if (const std::string text = verdict(run, result); !text.empty()) return negative(text);
     say_complete(run, result);
     say_same(run, result);
@@ -41,7 +39,7 @@ int replay_actions(RecordedRun& run) {
 }
 
 /// What the recomputation found; false where it is not what was recorded.
-bool tell_weights(const RecordedRun& run, const trace::ReplayResult& result, sim::Recomputation& recomputation,
+bool tell_weights(const LoggedRun& run, const trace::ReplayResult& result, sim::Recomputation& recomputation,
                   const sim::Verification& verification, bool evaluated) {
     bool same = true;
     for (const std::string& difference : {verification.loss_difference(), verification.evaluation_difference()}) {
@@ -68,7 +66,7 @@ bool tell_weights(const RecordedRun& run, const trace::ReplayResult& result, sim
     return true;
 }
 
-trace::ReplayResult read_log(RecordedRun& run, sim::Recomputation& recomputation, bool quiet) {
+trace::ReplayResult read_log(LoggedRun& run, sim::Recomputation& recomputation, bool quiet) {
     ProgressBar bar(
         [&] {
             trace::Progress progress;
@@ -85,11 +83,11 @@ trace::ReplayResult read_log(RecordedRun& run, sim::Recomputation& recomputation
     return result;
 }
 
-int replay_weights(RecordedRun& run, const ReplayOptions& options) {
+int replay_weights(LoggedRun& run, const ReplayOptions& options) {
     const auto task = recorded_task(run);
     sim::Verification verification;
-    sim::Recomputation recomputation(run.loaded.scenario, *task, {run.loaded.scenario.pool_threads, options.evaluate},
-                                     verification);
+    sim::Recomputation recomputation(run.loaded.scenario, *task,
+                                     {run.loaded.scenario.pool_threads, options.evaluate, run.start()}, verification);
     trace::ReplayResult result;
     try {
         result = read_log(run, recomputation, options.quiet);

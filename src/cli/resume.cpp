@@ -2,6 +2,7 @@
 
 #include "cli/json_reader.hpp"
 #include "cli/log.hpp"
+#include "cli/protocol_text.hpp"
 #include "trace/checkpoint_writer.hpp"
 #include "trace/environment.hpp"
 
@@ -10,6 +11,7 @@
 #include <cctype>
 #include <cmath>
 #include <filesystem>
+#include <sstream>
 
 namespace rubato::cli {
 namespace {
@@ -45,10 +47,102 @@ std::string listed(const std::vector<std::string>& keys) {
     return text;
 }
 
-/// Whether there is nothing that a run has left.
+/// Whether there is nothing that a run has left; one that was killed at once may have begun its first file.
 bool holds_no_run(const std::string& directory) {
     std::error_code error;
-    return !fs::exists(directory, error) || fs::is_empty(directory, error);
+    if (!fs::exists(directory, error)) return true;
+    for (const auto& entry : fs::directory_iterator(directory, error))
+        if (entry.path().filename() != "scenario.json.part") return false;
+    return !error;
+}
+
+Node without_comments(const Node& tree) {
+    return identity_of(to_json(tree, false));
+}
+
+/// What of a scenario's tree makes it another run.
+Node identity_tree(Node tree) {
+    for (const char* key : {"stop", "trace"}) tree.erase(key);
+    if (Node* execution = tree.find("execution")) execution->erase("checkpoint");
+    return tree;
+}
+
+/// scenario.json of the run in the folder.
+Node earlier_scenario(const std::string& directory) {
+    const std::string path = directory + "/scenario.json";
+    std::error_code error;
+    if (!fs::exists(path, error))
+        throw InputError(directory + ": is no run directory, it has no scenario.json; --out names another folder");
+    return read_json(path);
+}
+
+/// The backend of the run in the folder: as its summary says, or the command that repeats it, which is there from the
+/// beginning. Empty: not known.
+std::string earlier_backend(const std::string& directory) {
+    std::error_code error;
+    for (const char* name : {"summary.json", "command.txt"}) {
+        const std::string path = directory + "/" + name;
+        if (!fs::exists(path, error)) continue;
+        if (std::string_view(name) == "summary.json") return text_at(read_json(path), "backend");
+        std::istringstream words(read_file(path));
+        for (std::string word; words >> word;)
+            if (word == "--backend" && words >> word) return word;
+    }
+    return {};
+}
+
+[[noreturn]] void refuse_scenario(const std::string& name, const std::vector<std::string>& keys) {
+    throw InputError(name + ": is of another scenario, which differs in " + listed(keys) +
+                     "; only stop, trace.events and execution.checkpoint may change; --force starts again, --out names "
+                     "another folder");
+}
+
+[[noreturn]] void refuse_backend(const std::string& name, const std::string& backend) {
+    throw InputError(name + ": is of a run on backend " + backend + "; expected --backend " + backend);
+}
+
+/// Of a folder without a checkpoint: an unfinished run of this scenario, which was to be saved, begins once more.
+/// Throws InputError for any other.
+void require_to_begin_anew(const std::string& directory, const Loaded& loaded, const std::string& backend) {
+    const Node earlier = earlier_scenario(directory);
+    std::vector<std::string> keys;
+    collect(without_comments(identity_tree(loaded.tree)), without_comments(identity_tree(earlier)), "", keys);
+    if (!keys.empty()) refuse_scenario(directory, keys);
+    if (const std::string other = earlier_backend(directory); !other.empty() && other != backend)
+        refuse_backend(directory, other);
+    std::error_code error;
+    const std::string summary = directory + "/summary.json";
+    const std::string status = fs::exists(summary, error) ? text_at(read_json(summary), "status") : "";
+    const bool ended = status == "finished" || status == "diverged";
+    const Node* execution = earlier.find("execution");
+    if (ended || execution == nullptr || execution->find("checkpoint") == nullptr)
+        throw InputError(directory + ": holds a run of this scenario " +
+                         (status.empty() ? "" : "that ended as " + status + " ") +
+                         "and no checkpoint to resume from (execution.checkpoint says when they are made); --force "
+                         "starts again");
+    note(directory + " holds an unfinished run of this scenario" + (status.empty() ? "" : " (" + status + ")") +
+         ", which has left no checkpoint: the run begins anew");
+}
+
+/// What trace asks for, of tables that go on: every row of them, or none.
+Node continued_trace(const Node& scenario) {
+    const Node* trace = scenario.find("trace");
+    Node kept = trace != nullptr ? *trace : Node::object();
+    kept.erase("events");
+    Node* gradients = kept.find("gradients");
+    const Node* every = gradients != nullptr ? gradients->find("every") : nullptr;
+    if (every != nullptr && same_value(*every, Node::of(std::int64_t{1}))) *gradients = Node::of(true);
+    return without_comments(kept);
+}
+
+/// A table goes on as it was begun: one that begins in mid-run, leaves out rows from there on or is deleted would tell
+/// of another run than it was.
+void require_same_tables(const std::string& directory, const Loaded& loaded) {
+    std::vector<std::string> keys;
+    collect(continued_trace(loaded.tree), continued_trace(earlier_scenario(directory)), "trace", keys);
+    if (!keys.empty())
+        throw InputError(directory + ": was recorded with another " + listed(keys) +
+                         ": its tables go on as they were begun; expected the same, --force starts again");
 }
 
 void require_tables(const std::string& directory, const Scenario& scenario, const trace::TableSizes& sizes) {
@@ -66,6 +160,7 @@ void require_tables(const std::string& directory, const Scenario& scenario, cons
     check("gradients.csv", scenario.trace.gradients, sizes.gradients);
     check("updates.csv", scenario.trace.updates, sizes.updates);
     check("evals.csv", true, sizes.evals);
+    check("controller.csv", true, sizes.controller);
 }
 
 /// A run cannot stop before where it is.
@@ -101,10 +196,7 @@ bool looks_at(std::string_view text, std::string_view name) {
 }  // namespace
 
 std::string identity_json(const Loaded& loaded) {
-    Node tree = loaded.tree;
-    for (const char* key : {"stop", "trace"}) tree.erase(key);
-    if (Node* execution = tree.find("execution")) execution->erase("checkpoint");
-    return to_json(tree, false);
+    return to_json(identity_tree(loaded.tree), false);
 }
 
 std::vector<std::string> differing_keys(const Loaded& loaded, const std::string& identity) {
@@ -120,23 +212,24 @@ std::optional<trace::Checkpoint> checkpoint_to_resume(const std::string& directo
         return std::nullopt;
     }
     const auto count = trace::checkpoint_versions(directory).size();
-    if (count == 0)
-        throw InputError(directory +
-                         ": holds no checkpoint to resume from (execution.checkpoint says when they are "
-                         "made); --force starts again");
-    const auto refused = [](const std::string& line) { warn(line + "; the one before it is looked at"); };
-    auto found = trace::newest_checkpoint(directory, refused);
-    if (!found)
+    if (count == 0) {
+        require_to_begin_anew(directory, loaded, backend);
+        return std::nullopt;
+    }
+    std::vector<std::string> refused;
+    auto found = trace::newest_checkpoint(directory, [&](const std::string& line) { refused.push_back(line); });
+    if (!found) {
+        std::string each;
+        for (const auto& line : refused) each += "; " + line;
         throw InputError(trace::checkpoint_folder(directory) +
-                         fmt::format(": none of {} checkpoints can be read; --force starts again", count));
+                         fmt::format(": none of {} checkpoints can be read{}; --force starts again", count, each));
+    }
     const auto& head = found->head;
     const std::string name = trace::checkpoint_folder(directory) + "/" + std::to_string(head.version()) + ".ckpt";
-    if (head.backend != backend)
-        throw InputError(name + ": is of a run on backend " + head.backend + "; expected --backend " + head.backend);
-    if (const auto keys = differing_keys(loaded, head.scenario); !keys.empty())
-        throw InputError(name + ": is of another scenario, which differs in " + listed(keys) +
-                         "; only stop, trace and execution.checkpoint may change; --force starts again, --out names "
-                         "another folder");
+    for (const auto& line : refused) insist(line + "; the one before it is looked at");
+    if (head.backend != backend) refuse_backend(name, head.backend);
+    if (const auto keys = differing_keys(loaded, head.scenario); !keys.empty()) refuse_scenario(name, keys);
+    require_same_tables(directory, loaded);
     if (head.roles.books.size() != static_cast<std::size_t>(loaded.scenario.lambda()) ||
         head.roles.server.begun.size() != head.roles.books.size())
         throw InputError(name + ": is of another number of workers");
@@ -164,16 +257,22 @@ std::unique_ptr<trace::CheckpointWriter> checkpoint_writer(const std::string& di
     base.program = trace::program_version();
     base.backend = backend;
     base.scenario = identity_json(loaded);
-    return std::make_unique<trace::CheckpointWriter>(directory, std::move(base), resumed,
-                                                     [](const std::string& line) { warn(line); });
+    return std::make_unique<trace::CheckpointWriter>(
+        directory, std::move(base), resumed, [](const std::string& line) { insist(line); },
+        loaded.scenario.trace.events);
 }
 
 // Exact where nothing is ever in flight at an update: the round of a barrier, or the gradient of the only worker.
 std::string resume_sentence(const Scenario& scenario) {
     const StalenessRule& rule = scenario.optimizer.staleness_rule;
-    const bool barrier = scenario.protocol.name == "hardsync";
+    const PolicyTraits policy = traits_of(scenario);
+    const bool barrier = policy.rounds && policy.batch_order;
     if (rule.expression && looks_at(rule.expression->text(), "age"))
         return "legal: the staleness rule looks at age, which a restart changes; no sample counts twice or is lost";
+    // A signal may come between two folds; what they have told the rule is not taken back.
+    if (rule.adaptive && rule.looks_at_weights() && !barrier &&
+        gradients_per_update(scenario.protocol, scenario.lambda()) > 1 && scenario.protocol.name == "n-softsync")
+        return "legal: after a signal the rule's mean squares may hold gradients that are computed again";
     if (barrier) return "exact: the same weights, bit for bit, as a run that nothing disturbed";
     if (scenario.lambda() == 1) return "exact: with one worker, the same weights, bit for bit, as an undisturbed run";
     return "legal: what was in flight is computed again, so the order of arrival is another; no sample counts twice or "

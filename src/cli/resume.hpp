@@ -19,8 +19,10 @@ std::string identity_json(const Loaded& loaded);
 /// Paths of keys in which the scenario differs from that JSON, such as "protocol.n".
 std::vector<std::string> differing_keys(const Loaded& loaded, const std::string& identity);
 
-/// The newest valid checkpoint of the folder; nothing where the folder holds no run yet. Warns of each that is not
-/// valid. Throws InputError where none is left, where it is of another scenario or backend, or beyond the stop.
+/// The newest valid checkpoint of the folder; nothing where the run is to begin: the folder holds none yet, or an
+/// unfinished one of this scenario that was killed before its first checkpoint. Tells of each that is not valid. Throws
+/// InputError where none is left, where it is of another scenario or backend, beyond the stop, or was recorded into
+/// other tables.
 std::optional<trace::Checkpoint> checkpoint_to_resume(const std::string& directory, const Loaded& loaded,
                                                       const std::string& backend);
 

@@ -12,6 +12,7 @@
 namespace rubato::cli {
 namespace {
 
+/// Throws std::invalid_argument where the text is not a summary.
 void print_summary(const std::string& summary_json, const std::string& directory, const RunOptions& options) {
     const bool table = !options.json && !options.quiet;
     if (options.json) std::fputs(summary_json.c_str(), stdout);
@@ -41,7 +42,7 @@ void check_for_backend(const Loaded& loaded, const std::string& backend) {
                              " computes real gradients, but the scenario is "
                              "timing only: name a model with \"gradients\": \"real\"");
     }
-    if (loaded.tree.find("cost") && !emulate.compute && !emulate.messages)
+    if (loaded.tree.find("cost") && !emulate.compute && !emulate.messages && !emulate.network)
         note("cost and cluster are what a simulation charges; backend " + backend +
              " ignores them without execution.emulate");
 }
@@ -77,7 +78,11 @@ std::optional<int> report_earlier(const RunOptions& options, const Loaded& loade
     const auto earlier = look_into(directory, loaded, options.backend, options.force, options.resume);
     if (!earlier) return std::nullopt;
     note(directory + " holds this run already (" + earlier->status + "); --force repeats it");
-    print_summary(earlier->summary_json, directory, options);
+    try {
+        print_summary(earlier->summary_json, directory, options);
+    } catch (const std::invalid_argument& problem) {
+        throw InputError(directory + "/summary.json: " + problem.what() + "; --force repeats the run");
+    }
     return exit_of(earlier->status);
 }
 
@@ -123,9 +128,25 @@ trace::DriverReport guarded_run(const RunOptions& options, const std::string& di
     }
 }
 
+namespace {
+
+/// The last rows may be those that the disk has no room for; the summary then says so in the room that is kept for it.
+std::string finish(trace::Recorder& recorder, trace::DriverReport& report) {
+    try {
+        return recorder.finish(report);
+    } catch (const trace::OutputError& problem) {
+        if (!problem.full || report.status == Status::disk_full) throw;
+        report.status = Status::disk_full;
+        report.detail = problem.what();
+        return recorder.finish(report);
+    }
+}
+
+}  // namespace
+
 int conclude(const RunOptions& options, const std::string& directory, trace::Recorder& recorder,
-             const trace::DriverReport& report) {
-    const std::string summary = recorder.finish(report);
+             trace::DriverReport report) {
+    const std::string summary = finish(recorder, report);
     print_summary(summary, directory, options);
     const std::string status = status_of(summary);
     if (status != "finished") error("the run ended as " + status + (report.detail.empty() ? "" : ": " + report.detail));

@@ -35,7 +35,7 @@ trace::DriverReport guarded_run(const RunOptions& options, const std::string& di
 
 /// Writes the summary, prints it and returns the exit status.
 int conclude(const RunOptions& options, const std::string& directory, trace::Recorder& recorder,
-             const trace::DriverReport& report);
+             trace::DriverReport report);
 
 /// rubato run --backend mpi.
 int run_on_ranks(const RunOptions& options);

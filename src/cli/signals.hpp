@@ -1,4 +1,5 @@
-// SIGINT and SIGTERM end a run in order: whole lines, a summary, exit status 3. A second one ends it at once.
+// SIGINT and SIGTERM end a run in order: whole lines, a summary, exit status 3. A second one ends it at once, unless it
+// comes within half a second: then it is an echo of the first.
 #pragma once
 
 #include <atomic>

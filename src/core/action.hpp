@@ -60,13 +60,18 @@ struct Cancel {
 };
 
 /// accumulator += factor * gradient on the apply lane (accumulator no_buffer: a new one = factor * gradient); ends in
-/// Folded. Takes over the role's reference to `accumulator` and holds `gradient`.
+/// Folded. Takes over the role's reference to `accumulator` and holds `gradient`. Where the staleness rule looks at
+/// weights: the present ones, `version`, which the role keeps until the completion, and the kept read_version.
 struct Fold {
     static constexpr std::string_view kind = "fold";
     ActionId id = 0;
     BufferId accumulator = no_buffer;
     BufferId gradient = no_buffer;
     double factor = 1;
+    BufferId weights = no_buffer;  ///< no_buffer: the rule looks at none
+    Version version = 0;
+    Version read_version = 0;
+    WorkerId worker = -1;
     bool operator==(const Fold&) const = default;
     template <class Self, class F>
     static void each(Self& self, F&& field) {
@@ -74,6 +79,35 @@ struct Fold {
         field("accumulator", self.accumulator);
         field("gradient", self.gradient);
         field("factor", self.factor);
+        field("weights", self.weights);
+        field("version", self.version);
+        field("read_version", self.read_version);
+        field("worker", self.worker);
+    }
+};
+
+/// The contents of `weights` are kept as those of `version`, unchanged, until Forget or the end of the run: a staleness
+/// rule will look at them by their version. It is no reference of the role's.
+struct Keep {
+    static constexpr std::string_view kind = "keep";
+    Version version = 0;
+    BufferId weights = no_buffer;
+    bool operator==(const Keep&) const = default;
+    template <class Self, class F>
+    static void each(Self& self, F&& field) {
+        field("version", self.version);
+        field("weights", self.weights);
+    }
+};
+
+/// Nobody looks at what was kept of `version` any more.
+struct Forget {
+    static constexpr std::string_view kind = "forget";
+    Version version = 0;
+    bool operator==(const Forget&) const = default;
+    template <class Self, class F>
+    static void each(Self& self, F&& field) {
+        field("version", self.version);
     }
 };
 
@@ -83,6 +117,7 @@ struct Part {
     double factor = 1;
     Version read_version = 0;
     std::int32_t pushes = 1;  ///< pushes that arrive with it: 0 where a Fold has taken them already
+    WorkerId worker = -1;     ///< whose gradient it is; -1: a sum
     bool operator==(const Part&) const = default;
     template <class Self, class F>
     static void each(Self& self, F&& field) {
@@ -90,21 +125,24 @@ struct Part {
         field("factor", self.factor);
         field("read_version", self.read_version);
         field("pushes", self.pushes);
+        field("worker", self.worker);
     }
 };
 
 /// One step of the optimizer: direction = sum of the parts [first_part, first_part + part_count) of Actions::parts, in
-/// that order; then the optimizer's rule with `learning_rate`. Makes one version.
+/// that order, each as the staleness rule has it; then the optimizer's rule with `learning_rate`. Makes one version.
 struct Step {
     std::int32_t first_part = 0;
     std::int32_t part_count = 0;
     double learning_rate = 0;
+    double momentum = -1;  ///< of this step; -1: as configured
     bool operator==(const Step&) const = default;
     template <class Self, class F>
     static void each(Self& self, F&& field) {
         field("first_part", self.first_part);
         field("part_count", self.part_count);
         field("learning_rate", self.learning_rate);
+        field("momentum", self.momentum);
     }
 };
 
@@ -205,7 +243,8 @@ struct Finish {
     }
 };
 
-using Action = std::variant<Send, Compute, Cancel, Fold, Update, Evaluate, Save, Release, SetTimer, Finish>;
+using Action =
+    std::variant<Send, Compute, Cancel, Fold, Update, Evaluate, Save, Release, SetTimer, Finish, Keep, Forget>;
 
 /// The output of one step. Drivers keep one and clear it, so that a step allocates nothing in the steady state.
 struct Actions {
@@ -216,6 +255,7 @@ struct Actions {
     std::vector<UpdateRow> updates;
     std::vector<EvalRow> evals;
     std::vector<WorkerRow> workers;
+    std::vector<ControllerRow> controller;
 
     /// Appends an action made from its fields, in place: processors stall where a copy follows the fields at once.
     template <class A, class... Fields>
@@ -236,7 +276,9 @@ struct Actions {
         it.payload = payload;
     }
     /// Whether there are rows.
-    bool stated() const { return !gradients.empty() || !updates.empty() || !evals.empty() || !workers.empty(); }
+    bool stated() const {
+        return !gradients.empty() || !updates.empty() || !evals.empty() || !workers.empty() || !controller.empty();
+    }
     /// Empties all but the rows.
     void clear_orders() {
         list.clear();
@@ -250,6 +292,7 @@ struct Actions {
         updates.clear();
         evals.clear();
         workers.clear();
+        controller.clear();
     }
     bool operator==(const Actions&) const = default;
 };

@@ -35,6 +35,12 @@ Batch Dealer::next_of(WorkerId worker) {
     return {};
 }
 
+void Dealer::give_back(const Batch& batch) {
+    state_.dealt -= batch.count;
+    state_.dealt_in_epoch -= batch.count;
+    if (config_.sampling == Sampling::shared_epoch) state_.returned.push_back(batch);
+}
+
 void Dealer::open_round() {
     if (state_.dealt_in_epoch < config_.samples) return;
     ++state_.round_epoch;
@@ -42,6 +48,11 @@ void Dealer::open_round() {
 }
 
 Batch Dealer::from_shared() {
+    if (!state_.returned.empty()) {
+        const Batch batch = state_.returned.front();
+        state_.returned.erase(state_.returned.begin());
+        return batch;
+    }
     if (state_.shared.first >= config_.samples) {
         if (config_.barrier && state_.shared.epoch == state_.round_epoch) return {};
         ++state_.shared.epoch;

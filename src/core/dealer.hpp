@@ -40,7 +40,10 @@ public:
     Batch deal(WorkerId worker);
     /// Rounds only: goes on to the next epoch if the present one is dealt out. Call before dealing a round.
     void open_round();
-    /// Nothing will ever be dealt again.
+    /// A batch whose gradient was refused or given up: its samples are still to be dealt. shared_epoch deals the very
+    /// batch again, before any other; elsewhere the worker moves on, since its k-th batch is what it is.
+    void give_back(const Batch& batch);
+    /// Nothing will be dealt unless something is given back.
     bool exhausted() const { return config_.limit >= 0 && state_.dealt >= config_.limit; }
     std::int64_t dealt() const { return state_.dealt; }
     const DealerState& state() const { return state_; }

@@ -10,6 +10,13 @@
 
 namespace rubato {
 
+/// How a worker hears that it may go on.
+enum class Word : std::uint8_t {
+    broadcast,  ///< with the weights, which the server sends by itself
+    inquiry,    ///< in the answer to its inquiry, which follows its push at once
+    ok          ///< the server says OK, and then the worker asks for the weights
+};
+
 /// A gradient on its way to the version owner: the payload is the gradient (mean over the batch), this is its record.
 struct Push {
     static constexpr std::string_view kind = "push";
@@ -80,6 +87,43 @@ struct Weights {
     }
 };
 
+/// Server to worker: you may go on; ask for the weights.
+struct Ok {
+    static constexpr std::string_view kind = "ok";
+    Time held_ns = 0;
+    Time queued_ns = 0;
+    bool operator==(const Ok&) const = default;
+    template <class Self, class F>
+    static void each(Self& self, F&& field) {
+        field("held_ns", self.held_ns);
+        field("queued_ns", self.queued_ns);
+    }
+};
+
+/// Server to worker: gradient `worker_seq` is no longer wanted. One that is on its way already is none of its business.
+struct Halt {
+    static constexpr std::string_view kind = "halt";
+    std::int64_t worker_seq = 0;
+    bool operator==(const Halt&) const = default;
+    template <class Self, class F>
+    static void each(Self& self, F&& field) {
+        field("worker_seq", self.worker_seq);
+    }
+};
+
+/// Worker to server: `gradient` was begun and will never be pushed; is there anything newer than version `have`?
+struct GaveUp {
+    static constexpr std::string_view kind = "gave-up";
+    Version have = 0;
+    Push gradient;
+    bool operator==(const GaveUp&) const = default;
+    template <class Self, class F>
+    static void each(Self& self, F&& field) {
+        field("have", self.have);
+        field("gradient", self.gradient);
+    }
+};
+
 /// Server to worker: the run is over; answer with Bye once `replies` replies (Proceed or Weights) have come in all.
 /// Channels are ordered each by itself, so a Stop may overtake a model that is still on its way.
 struct Stop {
@@ -109,6 +153,6 @@ struct Bye {
 };
 
 /// A small one first: that is what an empty message is made of.
-using Message = std::variant<Inquiry, Push, Proceed, Weights, Stop, Bye>;
+using Message = std::variant<Inquiry, Push, Proceed, Weights, Ok, Halt, GaveUp, Stop, Bye>;
 
 }  // namespace rubato

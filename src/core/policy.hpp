@@ -1,9 +1,18 @@
 // Synchronization policies: when gradients make an update and when a worker may go on. One file each in policies/.
 #pragma once
 
+#include "core/policies/admission.hpp"
+#include "core/policies/asp.hpp"
 #include "core/policies/async.hpp"
+#include "core/policies/backup_workers.hpp"
+#include "core/policies/bounded_delay.hpp"
+#include "core/policies/bsp.hpp"
+#include "core/policies/dssp.hpp"
 #include "core/policies/hardsync.hpp"
 #include "core/policies/n_softsync.hpp"
+#include "core/policies/rennala.hpp"
+#include "core/policies/ringmaster.hpp"
+#include "core/policies/ssp.hpp"
 #include "core/scenario.hpp"
 
 #include <string_view>
@@ -11,25 +20,40 @@
 
 namespace rubato {
 
-/// A member of the family is a small value with these members:
-///   traits()              what the server has to arrange for it
-///   on_round(workers)     barrier policies: so many workers were dealt a batch
-///   on_ready(worker)      a worker asks to start its next batch
-///   on_arrival(arrival)   a gradient has arrived
-///   on_applied()          the update that was fired is done
-///   each(self, field)     its fields, for checkpoints
-using Policy = std::variant<Hardsync, NSoftsync, Async>;
+/// A member of the family is a small value with these members, of which PolicyDefaults has those that most do without:
+///   name, kind                     what it is called, in scenarios and in checkpoints
+///   traits()                       what the server has to arrange for it
+///   on_arrival(arrival, orders)    a gradient has come: is it taken in, and does it complete an update? Orders are
+///                                  carried out at once, or, where it fires, after the update
+///   on_applied(now, orders)        the update that was fired is done
+///   on_ready(worker)               may a worker have its next batch? Asked at the start, after a resume, and, where
+///                                  workers inquire, at each inquiry. Who has to hold is to be released later
+///   on_idle(worker, orders)        a worker that might have gone on got no batch, and will push nothing more; in
+///   rounds,
+///                                  nothing in this one
+///   on_round(workers)              rounds: so many workers were dealt a batch; on_idle follows for the others
+///   on_resume()                    the run goes on from a saved state: what was under way is begun anew
+///   waiting()                      who is held back, and by whom
+///   each(self, field)              its fields, for checkpoints
+using Policy = std::variant<Hardsync, NSoftsync, Async, Bsp, Asp, Ssp, Dssp, BoundedDelay, BackupWorkers, Rennala,
+                            Ringmaster, Admission>;
 
 PolicyTraits traits(const Policy& policy);
-void on_round(Policy& policy, int workers);
+Decision on_arrival(Policy& policy, const Arrival& arrival, Orders& orders);
+void on_applied(Policy& policy, Time now, Orders& orders);
 Ready on_ready(Policy& policy, WorkerId worker);
-Decision on_arrival(Policy& policy, const Arrival& arrival);
-void on_applied(Policy& policy);
+void on_idle(Policy& policy, WorkerId worker, Orders& orders);
+void on_round(Policy& policy, int workers);
+void on_resume(Policy& policy);
+std::vector<Wait> waiting(const Policy& policy);
 
 /// The canonical name; plots have one colour for each.
 std::string_view name(const Policy& policy);
 
 /// From the scenario's protocol, for lambda workers.
 Policy make_policy(const ProtocolSpec& protocol, int lambda);
+
+/// What staleness rules see as n: that of n-softsync, or lambda / gradients of an update.
+double rule_n(const ProtocolSpec& protocol, int lambda);
 
 }  // namespace rubato

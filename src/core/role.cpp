@@ -61,12 +61,8 @@ ServerConfig server_config(const Scenario& scenario, std::int64_t samples, std::
     config.samples = samples;
     config.parameters = parameters;
     config.batch_size = scenario.workers.batch_size;
-    config.n = scenario.protocol.n;
-    if (scenario.protocol.name == Async::name) config.n = config.lambda;
-    if (scenario.protocol.name == NSoftsync::name && scenario.protocol.gradients_per_update > 0)
-        config.n = static_cast<double>(config.lambda) / scenario.protocol.gradients_per_update;
-    config.learning_rate = scenario.optimizer.learning_rate;
-    config.schedule = scenario.optimizer.schedule;
+    config.n = rule_n(scenario.protocol, scenario.lambda());
+    config.optimizer = scenario.optimizer;
     config.rule = scenario.optimizer.staleness_rule;
     config.stop_updates = scenario.stop.updates;
     config.stop_gradients = scenario.stop.gradients;
@@ -93,17 +89,17 @@ std::vector<Role> make_roles(const Scenario& scenario, std::int64_t samples, std
     dealer.samples = samples;
     dealer.batch_size = scenario.workers.batch_size;
     dealer.lambda = scenario.lambda();
-    dealer.barrier = traits(policy).barrier;
+    dealer.barrier = traits(policy).rounds;
     dealer.limit = config.stop_samples.value_or(-1);
 
     std::vector<Role> roles;
     roles.reserve(static_cast<std::size_t>(scenario.lambda()) + 1);
     roles.emplace_back(Boxed(state ? Server(config, dealer, state->server) : Server(config, dealer, policy)));
+    const Word word = traits(policy).word;
     for (WorkerId worker = 0; worker < scenario.lambda(); ++worker) {
         const auto at = static_cast<std::size_t>(worker);
-        roles.emplace_back(
-            Worker({worker, 0, parameters, !traits(policy).barrier, state ? state->server.begun.at(at) : 0},
-                   state ? state->books.at(at) : WorkerRow{}));
+        roles.emplace_back(Worker({worker, 0, parameters, word, state ? state->server.begun.at(at) : 0},
+                                  state ? state->books.at(at) : WorkerRow{}));
     }
     return roles;
 }

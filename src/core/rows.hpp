@@ -56,7 +56,7 @@ struct UpdateRow {
     std::int64_t samples = 0;   ///< samples of this update
     double epoch = 0;           ///< accepted samples / N
     double learning_rate = 0;
-    double effective_learning_rate = 0;  ///< times the mean factor of the staleness rule
+    double effective_learning_rate = 0;  ///< times the mean factor of the rule, and that of a decoupled momentum
     bool operator==(const UpdateRow&) const = default;
     template <class Self, class F>
     static void each(Self& self, F&& field) {
@@ -123,6 +123,39 @@ struct WorkerRow {
         field("policy_wait_ns", self.policy_wait_ns);
         field("apply_wait_ns", self.apply_wait_ns);
         field("idle_ns", self.idle_ns);
+    }
+};
+
+/// One question to a synchronization controller (policies/controller.hpp) and its answer; a row of controller.csv.
+struct ControllerRow {
+    Time time_ns = 0;  ///< of the push of `worker` that led to the question
+    WorkerId worker = 0;
+    std::int64_t pushes = 0;  ///< of the worker, this one included
+    WorkerId slowest = -1;
+    std::int64_t slowest_pushes = 0;
+    std::int64_t gap = 0;  ///< pushes of the worker, less the fewest of all workers
+    /// The table: last push and interval between the last two; -1: not known.
+    Time last_push_ns = -1, interval_ns = -1, slowest_last_push_ns = -1, slowest_interval_ns = -1;
+    std::int64_t r_limit = -1;                          ///< largest r that was looked at; -1: none could be
+    std::int64_t granted = 0;                           ///< r*
+    Time predicted_ns = -1, slowest_predicted_ns = -1;  ///< the two pushes that r* brings together; -1: none
+    bool operator==(const ControllerRow&) const = default;
+    template <class Self, class F>
+    static void each(Self& self, F&& field) {
+        field("time_ns", self.time_ns);
+        field("worker", self.worker);
+        field("pushes", self.pushes);
+        field("slowest", self.slowest);
+        field("slowest_pushes", self.slowest_pushes);
+        field("gap", self.gap);
+        field("last_push_ns", self.last_push_ns);
+        field("interval_ns", self.interval_ns);
+        field("slowest_last_push_ns", self.slowest_last_push_ns);
+        field("slowest_interval_ns", self.slowest_interval_ns);
+        field("r_limit", self.r_limit);
+        field("granted", self.granted);
+        field("predicted_ns", self.predicted_ns);
+        field("slowest_predicted_ns", self.slowest_predicted_ns);
     }
 };
 

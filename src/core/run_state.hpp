@@ -27,7 +27,8 @@ struct DealerState {
     std::int32_t round_epoch = 0;
     std::int64_t dealt_in_epoch = 0;  ///< rounds only
     Cursor shared;
-    std::vector<Cursor> own;  ///< by worker
+    std::vector<Cursor> own;      ///< by worker
+    std::vector<Batch> returned;  ///< given back, in that order
     bool operator==(const DealerState&) const = default;
     template <class Self, class F>
     static void each(Self& self, F&& field) {
@@ -36,6 +37,7 @@ struct DealerState {
         field("dealt_in_epoch", self.dealt_in_epoch);
         field("shared", self.shared);
         field("own", self.own);
+        field("returned", self.returned);
     }
 };
 
@@ -69,6 +71,7 @@ struct ServerState {
     ActionId last_id = 0;
     std::int64_t accepted = 0, samples = 0;  ///< gradients and samples, all of them applied
     double mean_staleness = 0;               ///< of the last update
+    double staleness_trend = 0;              ///< a running mean
     double loss_sum = 0;                     ///< since the last evaluation
     std::int64_t loss_count = 0;
     double next_evaluation = 0;  ///< in epochs
@@ -92,6 +95,7 @@ struct ServerState {
         field("accepted", self.accepted);
         field("samples", self.samples);
         field("mean_staleness", self.mean_staleness);
+        field("staleness_trend", self.staleness_trend);
         field("loss_sum", self.loss_sum);
         field("loss_count", self.loss_count);
         field("next_evaluation", self.next_evaluation);

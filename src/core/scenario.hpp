@@ -70,17 +70,66 @@ struct WorkersSpec {
     }
 };
 
+/// dssp (Zhao et al. 2019). What their text leaves open is a switch each: docs/protocols.md, D1 to D9.
+struct DsspSpec {
+    std::int64_t lower_bound = 3, r_max = 12;
+    enum class Mode : std::uint8_t { literal_next, literal_full, strict } mode = Mode::strict;  ///< D7
+    bool table_on_every_push = true;                                                            ///< D1
+    enum class Slowest : std::uint8_t { count, oldest, interval } slowest = Slowest::count;     ///< D2
+    bool ties_are_fastest = true;                                                               ///< D2
+    bool smallest_of_ties = true;                                                               ///< D3
+    bool intervals_with_waits = true;                                                           ///< D4
+    bool exact_grants = true;           ///< D5: r* more iterations; otherwise r* + 1
+    bool intervals_from_start = false;  ///< D6: a first push has an interval, from the start of the run
+    bool keep_grants = true;            ///< D8: what is left of a grant holds for workers that are no longer fastest
+    bool look_at_every_push = true;  ///< D9: whoever waits is looked at again; otherwise at pushes of the slowest only
+    bool operator==(const DsspSpec&) const = default;
+    template <class Self, class F>
+    static void each(Self& self, F&& field) {
+        field("lower_bound", self.lower_bound);
+        field("r_max", self.r_max);
+        field("mode", self.mode);
+        field("table_on_every_push", self.table_on_every_push);
+        field("slowest", self.slowest);
+        field("ties_are_fastest", self.ties_are_fastest);
+        field("smallest_of_ties", self.smallest_of_ties);
+        field("intervals_with_waits", self.intervals_with_waits);
+        field("exact_grants", self.exact_grants);
+        field("intervals_from_start", self.intervals_from_start);
+        field("keep_grants", self.keep_grants);
+        field("look_at_every_push", self.look_at_every_push);
+    }
+};
+
+/// How gradients are kept from getting too stale.
+enum class Admit : std::uint8_t { pace, discard, withhold };
+
+/// The canonical name, and the keys of all protocols; each looks at its own.
 struct ProtocolSpec {
-    std::string name;              ///< canonical: hardsync | n-softsync | async
-    int n = 1;                     ///< n-softsync
-    int gradients_per_update = 0;  ///< n-softsync; 0: floor(lambda / n)
+    std::string name;
+    int n = 1;                          ///< n-softsync
+    int gradients_per_update = 0;       ///< n-softsync; 0: floor(lambda / n). rennala: 0: lambda. admission: 0: 1
+    bool per_gradient = false;          ///< bsp
+    std::optional<std::int64_t> bound;  ///< ssp: none: no bound. admission
+    DsspSpec dssp;
+    std::int64_t k = 1;                ///< bounded-delay
+    bool single_dependency = false;    ///< bounded-delay
+    int backups = 0;                   ///< backup-workers
+    std::int64_t delay_threshold = 1;  ///< ringmaster
+    bool cancel = false;               ///< ringmaster
+    Admit admit = Admit::pace;         ///< admission
 };
 
 struct OptimizerSpec {
-    std::string name = "sgd";  ///< sgd | momentum
+    std::string name = "sgd";  ///< sgd | momentum | nesterov | adagrad | adam
     double momentum = 0;
+    /// Momentum less what staleness adds by itself: decoupled_momentum() of learning_rate.hpp.
+    bool decoupled_momentum = false;
+    double beta1 = 0.9, beta2 = 0.999;  ///< adam
+    double epsilon = 1e-8;              ///< adagrad, adam
     double learning_rate = 0.01;
     double weight_decay = 0;
+    bool decoupled_weight_decay = false;  ///< beside the optimizer's step, not in its direction
     StalenessRule staleness_rule;
     /// From `epoch` on, the rate is multiplied by `factor` (each entry on top of those before it).
     struct Drop {
@@ -89,6 +138,21 @@ struct OptimizerSpec {
         bool operator==(const Drop&) const = default;
     };
     std::vector<Drop> schedule;
+    /// From the end of the warm-up to `epochs` half a cosine, from the whole rate to final_factor times it.
+    struct Cosine {
+        double epochs = 1;
+        double final_factor = 0;
+        bool operator==(const Cosine&) const = default;
+    };
+    std::optional<Cosine> cosine;
+    /// Up to `epochs` the rate rises from `from` times itself, linearly. epochs 0: none.
+    struct WarmUp {
+        double epochs = 0;
+        double from = 0.1;
+        bool operator==(const WarmUp&) const = default;
+    };
+    WarmUp warm_up;
+    bool operator==(const OptimizerSpec&) const = default;
 };
 
 struct Target {
@@ -216,8 +280,9 @@ struct ClusterSpec {
 struct EmulateSpec {
     bool compute = false;   ///< gradients take at least what cluster.devices and noise say; the server what it costs
     bool messages = false;  ///< payloads are as long as `cost` says
+    bool network = false;   ///< messages take at least what they would alone on their way over cluster.network
     std::map<WorkerId, double> slow;  ///< factors on the compute time of chosen workers
-    bool any() const { return compute || messages || !slow.empty(); }
+    bool any() const { return compute || messages || network || !slow.empty(); }
 };
 
 /// Where the order of the updates comes from, if not from a cluster.

@@ -1,6 +1,7 @@
 #include "core/server.hpp"
 
 #include <stdexcept>
+#include <utility>
 
 namespace rubato {
 
@@ -19,6 +20,7 @@ Server::Server(const ServerConfig& config, const DealerConfig& dealer, const Ser
     accepted_ = state.accepted;
     accepted_samples_ = applied_samples_ = state.samples;
     last_mean_staleness_ = state.mean_staleness;
+    staleness_trend_ = state.staleness_trend;
     loss_sum_ = state.loss_sum;
     loss_count_ = state.loss_count;
     next_evaluation_ = state.next_evaluation;
@@ -52,25 +54,6 @@ void Server::on(Time now, const Start& event, Actions& actions) {
     begin_workers(now, actions);
 }
 
-void Server::begin_workers(Time now, Actions& actions) {
-    begun_ = true;
-    if (traits_.barrier) return release_round(now, actions);
-    for (RoleId role = 1; role <= config_.lambda; ++role) {
-        if (resumed_ && on_ready(policy_, role - 1) == Ready::hold) continue;
-        if (const Batch batch = deal(role - 1); batch.count > 0) reply(role, batch, resumed_, 0, 0, actions);
-    }
-}
-
-void Server::resume(Time now, Actions& actions) {
-    resumes_ = false;
-    fired_ns_ = now;
-    for (auto& it : peers_) it.since_ns = now;
-    check_stop(now, actions);
-    if (stopping_) return try_finish(now, actions);
-    if (pause_ == Pause::draining) try_evaluate(now, actions);
-    if (pause_ == Pause::none) begin_workers(now, actions);  // otherwise end_pause begins
-}
-
 Batch Server::deal(WorkerId worker) {
     for (auto it = again_.begin(); it != again_.end(); ++it) {
         if (it->worker != worker) continue;
@@ -90,6 +73,11 @@ void Server::on(Time now, const Delivered& event, Actions& actions) {
         take_in(now, event, *push, actions);
     } else if (const auto* inquiry = std::get_if<Inquiry>(&event.message)) {
         take_in(now, event, *inquiry, actions);
+    } else if (const auto* gave_up = std::get_if<GaveUp>(&event.message)) {
+        auto& from = peer(event.from);
+        from.busy = false;
+        from.since_ns = now;
+        take_in(now, event, *gave_up, actions);
     } else if (const auto* bye = std::get_if<Bye>(&event.message)) {
         return on_bye(now, event.from, *bye, actions);
     } else {
@@ -130,51 +118,52 @@ void Server::handle(Time now, RoleId from, Time arrived_ns, const Slice&, const 
         answer(now, from, arrived_ns, inquiry.have, false, actions);
 }
 
+void Server::handle(Time now, RoleId from, Time arrived_ns, const Slice& payload, const GaveUp& gave_up,
+                    Actions& actions) {
+    state_cancelled(from - 1, gave_up.gradient, actions);
+    dealer_.give_back(gave_up.gradient.batch);
+    handle(now, from, arrived_ns, payload, Inquiry{gave_up.have}, actions);
+}
+
 void Server::answer(Time now, RoleId to, Time arrived_ns, Version have, bool held, Actions& actions) {
-    if (on_ready(policy_, to - 1) == Ready::hold) return;
-    const Batch batch = deal(to - 1);
-    if (batch.count == 0) return;  // nothing left to compute on: the worker hears again when the run ends
+    auto& worker = peer(to);
     const Time waited = now - arrived_ns;
-    reply(to, batch, have != version_, held ? waited : 0, held ? 0 : waited, actions);
+    // Where the server says OK, whoever asks may go on.
+    const bool asks = traits_.word == Word::inquiry && !std::exchange(worker.granted, false);
+    if (asks && on_ready(policy_, to - 1) == Ready::hold) {
+        worker.asked_ns = arrived_ns;
+        worker.held_ns = now;
+        worker.have = have;
+        return;
+    }
+    deal_to(to, have != version_, held ? waited : 0, held ? 0 : waited, actions);
+    carry_out(now, now, actions);
+}
+
+void Server::deal_to(RoleId to, bool with_weights, Time held_ns, Time queued_ns, Actions& actions) {
+    auto& worker = peer(to);
+    if (worker.dealt_ahead) {
+        worker.dealt_ahead = false;
+        return reply(to, worker.batch, with_weights, held_ns, queued_ns, actions);
+    }
+    const Batch batch = deal(to - 1);
+    // Nothing left to compute on: the worker hears again when the run ends.
+    if (batch.count == 0) return on_idle(policy_, to - 1, orders_);
+    assign(to, batch);
+    reply(to, batch, with_weights, held_ns, queued_ns, actions);
 }
 
 void Server::reply(RoleId to, const Batch& batch, bool with_weights, Time held_ns, Time queued_ns, Actions& actions) {
     auto& worker = peer(to);
     ++worker.replies;
-    worker.busy = batch.count > 0;
-    if (worker.busy) {
-        ++worker.dealt;
-        worker.version = version_;
-        worker.batch = batch;
-    }
+    worker.version = version_;
+    if (batch.count > 0 && keeps()) keep_present(actions);
     ++sends_under_way_;
     if (with_weights)
         actions.send<Weights>(next_id(), to, Channel::weights, {weights_, 0, config_.parameters}, version_, batch,
                               held_ns, queued_ns);
     else
         actions.send<Proceed>(next_id(), to, Channel::control, {}, version_, batch, held_ns, queued_ns);
-}
-
-// Barrier policies: deals a round and tells every worker. A worker that gets no batch still gets the weights.
-void Server::release_round(Time now, Actions& actions) {
-    const bool repeat = !again_.empty();  // a round that was dealt, and of which nothing was applied
-    if (!repeat) dealer_.open_round();
-    const bool first = version_ == 0;
-    const Time paused = round_held_ns_ >= 0 ? now - round_held_ns_ : 0;
-    round_held_ns_ = -1;
-    int dealt = 0;
-    for (RoleId role = 1; role <= config_.lambda; ++role) {
-        const bool mine = repeat && !again_.empty() && again_.front().worker == role - 1;
-        const Batch batch = !repeat || mine ? deal(role - 1) : Batch{};
-        const bool empty = batch.count == 0;
-        if (!empty) ++dealt;
-        if (first && empty) continue;
-        auto& worker = peer(role);
-        const Time held = first ? 0 : fired_ns_ - worker.since_ns + paused;
-        if (empty) worker.since_ns = now;
-        reply(role, batch, !first, held, first ? 0 : now - paused - fired_ns_, actions);
-    }
-    on_round(policy_, dealt);
 }
 
 void Server::on(Time now, const Taken&, Actions& actions) {
@@ -202,23 +191,6 @@ void Server::on(Time, const GradientReady&, Actions&) {
 }
 void Server::on(Time, const Cancelled&, Actions&) {
     throw std::logic_error("a server never computes gradients");
-}
-
-std::string Server::waiting() const {
-    if (finished_) return "";
-    if (busy_) return "waits for an update of its own to be done";
-    if (stopping_ && save_id_ != 0) return "waits for its checkpoint to be written";
-    std::string who;
-    int count = 0;
-    for (std::size_t worker = 0; worker < peers_.size(); ++worker) {
-        const auto& it = peers_[worker];
-        const bool owes = stopping_ ? it.pushes_expected < 0 || it.pushes < it.pushes_expected : it.busy;
-        if (!owes) continue;
-        if (++count <= 8) who += (who.empty() ? "worker " : ", worker ") + std::to_string(worker);
-    }
-    if (count > 8) who += " and " + std::to_string(count - 8) + " more";
-    if (count == 0) return stopping_ ? "waits for its own messages to be taken" : "waits for an inquiry of any worker";
-    return (stopping_ ? "waits for the last word of " : "waits for a gradient of ") + who;
 }
 
 }  // namespace rubato

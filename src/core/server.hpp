@@ -18,9 +18,8 @@ struct ServerConfig {
     std::int64_t samples = 1;     ///< N, of one epoch
     std::int64_t parameters = 0;  ///< elements of the weights
     int batch_size = 1;
-    double n = 1;  ///< lambda / gradients per update, or the n of n-softsync: what staleness rules see
-    double learning_rate = 0;
-    std::vector<OptimizerSpec::Drop> schedule;
+    double n = 1;             ///< lambda / gradients per update, or the n of n-softsync: what staleness rules see
+    OptimizerSpec optimizer;  ///< its rates and its momentum
     StalenessRule rule;
     std::optional<std::int64_t> stop_updates, stop_gradients, stop_samples;
     std::optional<Time> stop_ns;
@@ -55,7 +54,7 @@ private:
         RoleId from = 0;
         Time arrived_ns = 0;
         Slice payload;
-        std::variant<Push, Inquiry> message;
+        std::variant<Push, Inquiry, GaveUp> message;
         bool operator==(const Work&) const = default;
     };
     /// A gradient that is taken in and waits for its update.
@@ -74,8 +73,14 @@ private:
         std::int64_t pushes_expected = -1;  ///< said by its Bye
         bool busy = false;                  ///< has a batch whose gradient has not come yet
         Time since_ns = 0;                  ///< arrival of its last push, or of the wait without a batch
-        std::int64_t dealt = 0;             ///< batches that it was given
-        Version version = 0;                ///< that it computes on, and the batch: those of the last one
+        Time done_ns = 0;                   ///< when that push was dealt with
+        Time asked_ns = -1;                 ///< arrival of an inquiry that the policy holds back; -1: there is none
+        Time held_ns = 0;                   ///< and since when
+        Version have = -1;                  ///< that it holds, as said then; -1: none
+        bool granted = false;               ///< the policy has let it go on, but a pause holds it
+        bool dealt_ahead = false;  ///< its batch is that of the round, and it has not asked for the weights yet
+        std::int64_t dealt = 0;    ///< batches that it was given
+        Version version = 0;       ///< that it computes on, and the batch: those of the last one
         Batch batch;
         bool operator==(const Peer&) const = default;
     };
@@ -105,27 +110,53 @@ private:
     }
     void handle(Time now, RoleId from, Time arrived_ns, const Slice& payload, const Push& push, Actions& actions);
     void handle(Time now, RoleId from, Time arrived_ns, const Slice& payload, const Inquiry& inquiry, Actions& actions);
+    void handle(Time now, RoleId from, Time arrived_ns, const Slice& payload, const GaveUp& gave_up, Actions& actions);
     void drain(Time now, Actions& actions);
+    /// An inquiry whose turn it is. held: a pause has kept it waiting.
     void answer(Time now, RoleId to, Time arrived_ns, Version have, bool held, Actions& actions);
-    /// The first word to every worker.
-    void begin_workers(Time now, Actions& actions);
+    void deal_to(RoleId to, bool with_weights, Time held_ns, Time queued_ns, Actions& actions);
     void reply(RoleId to, const Batch& batch, bool with_weights, Time held_ns, Time queued_ns, Actions& actions);
-    void release_round(Time now, Actions& actions);
-    void resume(Time now, Actions& actions);
     /// The next batch of a worker: one that is to be dealt again before any other.
     Batch deal(WorkerId worker);
     Peer& peer(RoleId role) { return peers_.at(static_cast<std::size_t>(role - 1)); }
+
+    // server_release.cpp: who may go on
+    /// The first word to every worker.
+    void begin_workers(Time now, Actions& actions);
+    void resume(Time now, Actions& actions);
+    /// Does what the policy has ordered. Workers were held back until `until`; what came after was other work.
+    void carry_out(Time now, Time until, Actions& actions);
+    void release(Time now, RoleId to, Time until, Actions& actions);
+    void release_round(Time now, Actions& actions);
+    void assign(RoleId to, const Batch& batch);
+    void say_ok(Time now, RoleId to, Time until, Time paused_ns, Actions& actions);
+    void halt(RoleId to, Actions& actions);
     void expect(ActionId id) const;
     ActionId next_id() { return ++last_id_; }
 
     // server_apply.cpp: gradients become updates
     void accept(Time now, RoleId from, const Push& push, BufferId gradient, Actions& actions);
+    void take(Time now, RoleId from, const Push& push, BufferId gradient);
     void fold(Contribution& contribution, Actions& actions);
     void fire(Time now, Actions& actions);
     void emit_rows(Time now, Actions& actions);
     RuleInfo rule_info() const;
-    double scheduled_rate() const;
+    /// Of one update: its rate is the product of the first three.
+    struct Rate {
+        double scheduled = 0, factor = 1, gain = 1;
+        double momentum = -1;  ///< see Step
+        bool operator==(const Rate&) const = default;
+    };
+    Rate rate() const;
+    double trend(double before, double staleness, double gradients) const;
     double epoch() const;
+
+    // server_keep.cpp: weights that a staleness rule looks at
+    bool keeps() const { return config_.learns && config_.rule.looks_at_weights(); }
+    /// A worker is given the present version to compute on.
+    void keep_present(Actions& actions);
+    /// Lets go of every version that no gradient was computed on which is still to be applied.
+    void forget_unread(Actions& actions);
 
     // server_evaluate.cpp
     void evaluate(Time now, Actions& actions);
@@ -149,6 +180,7 @@ private:
     void begin_stop(Time now, Status status, Actions& actions);
     void on_bye(Time now, RoleId from, const Bye& bye, Actions& actions);
     void leave_over(const GradientRow& row, Actions& actions);
+    void state_cancelled(WorkerId worker, const Push& begun, Actions& actions);
     void try_finish(Time now, Actions& actions);
     void diverge(WorkerId worker, std::int64_t worker_seq, Version version);
     bool target_reached(const EvalRow& row) const;
@@ -157,6 +189,7 @@ private:
     Dealer dealer_;
     Policy policy_;
     PolicyTraits traits_;
+    Orders orders_, doing_;  ///< of the policy, and those of them that are being carried out; empty between steps
 
     std::vector<Peer> peers_;
     std::vector<Work> inbox_;  ///< [inbox_head_, end) waits
@@ -174,11 +207,13 @@ private:
     std::vector<Contribution> applying_;  ///< in the update under way
     VectorClock clock_;
     Time fired_ns_ = 0;
-    double rate_ = 0, update_factor_ = 1;  ///< of the update under way
+    Rate rate_;                  ///< of the update under way
+    std::vector<Version> kept_;  ///< for the staleness rule, ascending
 
     std::int64_t accepted_ = 0, accepted_samples_ = 0;
     std::int64_t applied_samples_ = 0;
     double last_mean_staleness_ = 0;
+    double staleness_trend_ = 0;  ///< a running mean
 
     std::vector<PendingEvaluation> evaluations_;  ///< under way
     double next_evaluation_ = 0;                  ///< in epochs
@@ -189,7 +224,7 @@ private:
     /// Pause: workers are held until what is in flight has come, and then until its evaluation is there.
     enum class Pause : std::uint8_t { none, draining, evaluating };
     Pause pause_ = Pause::none;
-    std::vector<Work> held_;   ///< inquiries that came meanwhile
+    std::vector<Work> held_;   ///< inquiries that came meanwhile, and workers that were let go, in their order
     Time round_held_ns_ = -1;  ///< and, under a barrier, the next round: since when; -1: none is held
 
     /// What was before the first gradient of the present round, for a cut in the middle of it.

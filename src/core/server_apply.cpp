@@ -1,4 +1,5 @@
 // The server's way from gradients to updates.
+#include "core/learning_rate.hpp"
 #include "core/server.hpp"
 
 #include <algorithm>
@@ -22,17 +23,42 @@ RuleInfo Server::rule_info() const {
     return info;
 }
 
-// The epoch that counts for the schedule is that of the samples already applied.
-double Server::scheduled_rate() const {
-    const double done = static_cast<double>(applied_samples_) / static_cast<double>(config_.samples);
-    double rate = config_.learning_rate;
-    for (const auto& drop : config_.schedule)
-        if (done >= drop.epoch) rate *= drop.factor;
+// The epoch that counts for the schedule is that of the samples already applied. A momentum of its own has the rate
+// that goes with it.
+Server::Rate Server::rate() const {
+    const auto& optimizer = config_.optimizer;
+    Rate rate;
+    rate.scheduled =
+        scheduled_rate(optimizer, static_cast<double>(applied_samples_) / static_cast<double>(config_.samples));
+    rate.factor = config_.rule.kind == StalenessRule::Kind::none ? 1 : config_.rule.update_factor(rule_info());
+    if (!optimizer.decoupled_momentum) return rate;
+    const auto left = decoupled_momentum(optimizer.momentum, staleness_trend_);
+    rate.momentum = left.momentum;
+    rate.gain = left.gain;
     return rate;
 }
 
 void Server::accept(Time now, RoleId from, const Push& push, BufferId gradient, Actions& actions) {
-    if (round_.empty() && config_.checkpoint.any()) boundary_ = {policy_, loss_sum_, loss_count_};
+    if (!traits_.alone && round_.empty() && config_.checkpoint.any()) boundary_ = {policy_, loss_sum_, loss_count_};
+    peer(from).done_ns = now;
+    const auto decision = on_arrival(policy_, {from - 1, push.read_version, version_, push.batch.count, now}, orders_);
+    if (decision.discard) {
+        actions.gradients.push_back(unapplied_row(from - 1, push, Outcome::dropped));
+        actions.add<Release>(gradient);
+        dealer_.give_back(push.batch);
+        return carry_out(now, now, actions);
+    }
+    take(now, from, push, gradient);
+    if (decision.fire) {
+        fire(now, actions);
+    } else {
+        if (!traits_.batch_order) fold(round_.back(), actions);
+        carry_out(now, now, actions);
+    }
+    check_stop(now, actions);
+}
+
+void Server::take(Time now, RoleId from, const Push& push, BufferId gradient) {
     auto& contribution = round_.emplace_back(from - 1, push, gradient);
     contribution.row.seq = accepted_;
     contribution.row.apply_version = version_;
@@ -47,17 +73,10 @@ void Server::accept(Time now, RoleId from, const Push& push, BufferId gradient, 
 
     ++accepted_;
     accepted_samples_ += push.batch.count;
-    if (config_.learns) {
-        loss_sum_ += push.loss;
-        ++loss_count_;
-        if (!std::isfinite(push.loss)) diverge(from - 1, push.worker_seq, push.read_version);
-    }
-    const auto decision = on_arrival(policy_, {from - 1, push.read_version, push.batch.count});
-    if (decision.fire)
-        fire(now, actions);
-    else if (!traits_.batch_order)
-        fold(round_.back(), actions);
-    check_stop(now, actions);
+    if (!config_.learns) return;
+    loss_sum_ += push.loss;
+    ++loss_count_;
+    if (!std::isfinite(push.loss)) diverge(from - 1, push.worker_seq, push.read_version);
 }
 
 // Gradients that wait for others are summed as they come, so that an inbox slot is free again at once. Each is weighted
@@ -67,7 +86,13 @@ void Server::fold(Contribution& contribution, Actions& actions) {
         static_cast<double>(contribution.row.samples) / static_cast<double>(round_.front().row.samples);
     busy_ = true;
     busy_id_ = next_id();
-    actions.add<Fold>(busy_id_, accumulator_, contribution.gradient, contribution.factor * weight);
+    auto& fold = actions.add<Fold>(busy_id_, accumulator_, contribution.gradient, contribution.factor * weight);
+    if (keeps()) {
+        fold.weights = weights_;
+        fold.version = version_;
+        fold.read_version = contribution.row.read_version;
+        fold.worker = contribution.row.worker;
+    }
     accumulator_ = no_buffer;
 }
 
@@ -82,6 +107,7 @@ void Server::on(Time now, const Folded& event, Actions& actions) {
     auto& contribution = round_.back();
     actions.add<Release>(contribution.gradient);
     contribution.gradient = no_buffer;
+    if (keeps()) forget_unread(actions);
     drain(now, actions);
 }
 
@@ -102,14 +128,14 @@ void Server::fire(Time now, Actions& actions) {
     }
     for (const auto& it : applying_)
         if (it.gradient != no_buffer)
-            actions.parts.push_back(
-                {it.gradient, it.factor * (static_cast<double>(it.row.samples) / total), it.row.read_version, 1});
+            actions.parts.push_back({it.gradient, it.factor * (static_cast<double>(it.row.samples) / total),
+                                     it.row.read_version, 1, it.row.worker});
 
-    rate_ = scheduled_rate();
-    update_factor_ = config_.rule.kind == StalenessRule::Kind::none ? 1 : config_.rule.update_factor(rule_info());
+    rate_ = rate();
     const auto first_step = static_cast<std::int32_t>(actions.steps.size());
     const auto parts = static_cast<std::int32_t>(actions.parts.size()) - first_part;
-    actions.steps.push_back({first_part, parts, rate_ * update_factor_});
+    actions.steps.push_back({first_part, parts, rate_.scheduled * rate_.factor * rate_.gain, rate_.momentum});
+    if (keeps()) forget_unread(actions);
     busy_id_ = next_id();
     actions.add<Update>(busy_id_, weights_, version_, first_step, 1);
     weights_ = no_buffer;
@@ -126,9 +152,13 @@ void Server::on(Time now, const Applied& event, Actions& actions) {
     for (const auto& it : applying_)
         if (it.gradient != no_buffer) actions.add<Release>(it.gradient);
     emit_rows(now, actions);
+    if (traits_.alone) peer(applying_.front().row.worker + 1).done_ns = now;
     applying_.clear();
     ++version_;
-    on_applied(policy_);
+    if (keeps()) forget_unread(actions);
+    on_applied(policy_, now, orders_);
+    for (const auto& row : orders_.controller) actions.controller.push_back(row);
+    orders_.controller.clear();
     if (config_.evaluate_every_epochs && epoch() >= next_evaluation_) {
         evaluation_due(now, actions);
         while (next_evaluation_ <= epoch()) next_evaluation_ += *config_.evaluate_every_epochs;
@@ -139,13 +169,14 @@ void Server::on(Time now, const Applied& event, Actions& actions) {
         if (!stopping_) begin_stop(now, Status::interrupted, actions);
         status_ = Status::interrupted;
     }
-    if (!stopping_ && traits_.barrier) {
-        if (pause_ == Pause::none)
-            release_round(now, actions);
-        else
-            round_held_ns_ = now;
-    }
+    carry_out(now, fired_ns_, actions);
     drain(now, actions);
+}
+
+// The mean over the gradients so far, and later over the last ten of each worker.
+double Server::trend(double before, double staleness, double gradients) const {
+    const double window = std::min(static_cast<double>(accepted_), 10.0 * config_.lambda);
+    return before + (staleness - before) * std::min(1.0, gradients / window);
 }
 
 void Server::emit_rows(Time now, Actions& actions) {
@@ -157,19 +188,20 @@ void Server::emit_rows(Time now, Actions& actions) {
         update.samples += it.row.samples;
         factors += it.factor;
         it.row.applied_ns = now;
-        it.row.scale = it.factor * update_factor_;
+        it.row.scale = it.factor * rate_.factor;
         actions.gradients.push_back(it.row);
     }
     const auto contributors = static_cast<double>(applying_.size());
     applied_samples_ += update.samples;
     last_mean_staleness_ = clock_.mean_staleness(version_);
+    staleness_trend_ = trend(staleness_trend_, last_mean_staleness_, contributors);
     update.time_ns = now;
     update.version = version_ + 1;
     update.contributors = static_cast<std::int32_t>(applying_.size());
     update.mean_staleness = last_mean_staleness_;
     update.epoch = epoch();
-    update.learning_rate = rate_;
-    update.effective_learning_rate = rate_ * update_factor_ * (factors / contributors);
+    update.learning_rate = rate_.scheduled;
+    update.effective_learning_rate = rate_.scheduled * rate_.factor * rate_.gain * (factors / contributors);
     actions.updates.push_back(update);
 }
 

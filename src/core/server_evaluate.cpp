@@ -24,7 +24,10 @@ void Server::try_evaluate(Time now, Actions& actions) {
 void Server::end_pause(Time now, Actions& actions) {
     pause_ = Pause::none;
     if (!begun_) return begin_workers(now, actions);
-    if (round_held_ns_ >= 0) release_round(now, actions);
+    if (round_held_ns_ >= 0) {
+        release_round(now, actions);
+        carry_out(now, now, actions);
+    }
     for (const Work& work : std::exchange(held_, {}))
         answer(now, work.from, work.arrived_ns, std::get<Inquiry>(work.message).have, true, actions);
 }

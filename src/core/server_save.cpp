@@ -54,6 +54,7 @@ ServerState Server::state(Time now) const {
     out.accepted = accepted_ - static_cast<std::int64_t>(round_.size());
     out.samples = applied_samples_;
     out.mean_staleness = last_mean_staleness_;
+    out.staleness_trend = staleness_trend_;
     out.loss_sum = round_.empty() ? loss_sum_ : boundary_.loss_sum;
     out.loss_count = round_.empty() ? loss_count_ : boundary_.loss_count;
     out.next_evaluation = next_evaluation_;
@@ -69,9 +70,11 @@ ServerState Server::state(Time now) const {
     // Of one worker: what was taken in came before what waits, and that before what it computes.
     std::vector<std::vector<Batch>> open(peers_.size());
     for (const auto& it : round_) open[static_cast<std::size_t>(it.row.worker)].push_back(it.row.batch);
-    for (std::size_t i = inbox_head_; i < inbox_.size(); ++i)
-        if (const auto* push = std::get_if<Push>(&inbox_[i].message))
-            open[static_cast<std::size_t>(inbox_[i].from - 1)].push_back(push->batch);
+    for (std::size_t i = inbox_head_; i < inbox_.size(); ++i) {
+        auto& its = open[static_cast<std::size_t>(inbox_[i].from - 1)];
+        if (const auto* push = std::get_if<Push>(&inbox_[i].message)) its.push_back(push->batch);
+        if (const auto* gave_up = std::get_if<GaveUp>(&inbox_[i].message)) its.push_back(gave_up->gradient.batch);
+    }
     for (std::size_t worker = 0; worker < peers_.size(); ++worker) {
         const auto& it = peers_[worker];
         if (it.busy) open[worker].push_back(it.batch);

@@ -37,15 +37,16 @@ void Server::leave_over(const GradientRow& row, Actions& actions) {
     actions.gradients.back().outcome = Outcome::leftover;
 }
 
+void Server::state_cancelled(WorkerId worker, const Push& begun, Actions& actions) {
+    auto& row = actions.gradients.emplace_back(unapplied_row(worker, begun, Outcome::cancelled));
+    row.end_ns = row.push_ns = -1;
+}
+
 void Server::on_bye(Time now, RoleId from, const Bye& bye, Actions& actions) {
     auto& worker = peer(from);
     worker.pushes_expected = bye.pushes;
     ++byes_;
-    if (bye.cancelled) {
-        GradientRow row = unapplied_row(from - 1, bye.gradient, Outcome::cancelled);
-        row.end_ns = row.push_ns = -1;
-        actions.gradients.push_back(row);
-    }
+    if (bye.cancelled) state_cancelled(from - 1, bye.gradient, actions);
     try_finish(now, actions);
 }
 
@@ -87,9 +88,13 @@ void Server::on(Time, const PeerLost& event, Actions& actions) {
 void Server::on(Time, const Abandoned& event, Actions& actions) {
     for (const auto* gradients : {&applying_, &round_})
         for (const auto& it : *gradients) leave_over(it.row, actions);
-    for (std::size_t i = inbox_head_; i < inbox_.size(); ++i)
+    for (std::size_t i = inbox_head_; i < inbox_.size(); ++i) {
+        const WorkerId worker = inbox_[i].from - 1;
         if (const auto* push = std::get_if<Push>(&inbox_[i].message))
-            actions.gradients.push_back(unapplied_row(inbox_[i].from - 1, *push, Outcome::leftover));
+            actions.gradients.push_back(unapplied_row(worker, *push, Outcome::leftover));
+        if (const auto* gave_up = std::get_if<GaveUp>(&inbox_[i].message))
+            state_cancelled(worker, gave_up->gradient, actions);
+    }
     finished_ = true;
     finish_ = Finish{event.status};
     actions.list.emplace_back(finish_);

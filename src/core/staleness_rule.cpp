@@ -13,6 +13,8 @@ double StalenessRule::update_factor(const RuleInfo& info) const {
         case Kind::none:
         case Kind::inverse_staleness:
         case Kind::polynomial:
+        case Kind::delay_compensation:
+        case Kind::gap_aware:
         case Kind::expression: return 1;
     }
     return 1;
@@ -26,7 +28,9 @@ double StalenessRule::gradient_factor(const RuleInfo& info) const {
         case Kind::none:
         case Kind::sqrt_batch:
         case Kind::inverse_n:
-        case Kind::inverse_mean_staleness: return 1;
+        case Kind::inverse_mean_staleness:
+        case Kind::delay_compensation:
+        case Kind::gap_aware: return 1;
     }
     return 1;
 }
@@ -36,6 +40,10 @@ bool StalenessRule::operator==(const StalenessRule& other) const {
     switch (kind) {
         case Kind::sqrt_batch: return reference_batch == other.reference_batch;
         case Kind::polynomial: return exponent == other.exponent;
+        case Kind::delay_compensation:
+            return strength == other.strength && adaptive == other.adaptive && decay == other.decay &&
+                   mean_square_by_worker == other.mean_square_by_worker;
+        case Kind::gap_aware: return decay == other.decay;
         case Kind::expression: return expression->text() == other.expression->text();
         case Kind::none:
         case Kind::inverse_n:
@@ -53,6 +61,8 @@ std::string_view name(StalenessRule::Kind kind) {
         case StalenessRule::Kind::inverse_mean_staleness: return "inverse-mean-staleness";
         case StalenessRule::Kind::inverse_staleness: return "inverse-staleness";
         case StalenessRule::Kind::polynomial: return "polynomial";
+        case StalenessRule::Kind::delay_compensation: return "delay-compensation";
+        case StalenessRule::Kind::gap_aware: return "gap-aware";
         case StalenessRule::Kind::expression: return "expression";
     }
     return "?";

@@ -33,7 +33,7 @@ public:
 };
 
 /// A named rule or an expression. Update-level rules leave the gradients' bits alone and scale the learning rate;
-/// gradient-level rules weigh each gradient within its update.
+/// gradient-level rules weigh each gradient within its update; two rules weigh each element of each gradient.
 struct StalenessRule {
     enum class Kind : std::uint8_t {
         none,
@@ -42,17 +42,26 @@ struct StalenessRule {
         inverse_mean_staleness,  ///< alpha / max(1, mean staleness of the last update), ibid.
         inverse_staleness,       ///< each gradient / max(1, its staleness): footnote, ibid.
         polynomial,              ///< each gradient * (1 + its staleness)^-exponent
+        delay_compensation,      ///< each element towards what it would be now: Zheng et al. 2017
+        gap_aware,               ///< each element by how far its weight has moved: Barkai et al. 2020
         expression               ///< each gradient * expression
     };
     Kind kind = Kind::none;
     double reference_batch = 128;
     double exponent = 0.5;
+    double strength = 0.04;             ///< delay compensation
+    bool adaptive = false;              ///< delay compensation: strength over the root of a mean square
+    bool mean_square_by_worker = true;  ///< of adaptive delay compensation; otherwise one for all workers
+    double decay = 0.95;                ///< of the running means of squares
     std::shared_ptr<const Expression> expression;
 
     /// Whether gradient_factor may be anything but 1.
     bool weighs_gradients() const {
         return kind == Kind::inverse_staleness || kind == Kind::polynomial || kind == Kind::expression;
     }
+    /// Whether the rule looks at weights: those that a gradient was computed on, element by element. Its arithmetic is
+    /// a kernel of src/learn; both factors are 1.
+    bool looks_at_weights() const { return kind == Kind::delay_compensation || kind == Kind::gap_aware; }
     /// Factor on the learning rate of the whole update.
     double update_factor(const RuleInfo& info) const;
     /// Factor on one gradient.

@@ -24,6 +24,10 @@ void Worker::on(Time now, const Delivered& event, Actions& actions) {
         on_reply(now, event, weights->version, weights->batch, weights->held_ns, weights->queued_ns, actions);
     } else if (const auto* proceed = std::get_if<Proceed>(&event.message)) {
         on_reply(now, event, proceed->version, proceed->batch, proceed->held_ns, proceed->queued_ns, actions);
+    } else if (const auto* ok = std::get_if<Ok>(&event.message)) {
+        on_ok(now, event, *ok, actions);
+    } else if (const auto* halt = std::get_if<Halt>(&event.message)) {
+        on_halt(*halt, actions);
     } else if (const auto* stop = std::get_if<Stop>(&event.message)) {
         on_stop(now, *stop, actions);
     } else {
@@ -37,7 +41,7 @@ void Worker::on_reply(Time now, const Delivered& event, Version version, const B
     ++replies_;
     if (stopping_) return try_leave(now, actions);
     const Time asked_ns = since_ns_;
-    book_wait(now, event, held_ns, queued_ns);
+    book_wait(now, event.sent_ns, held_ns, queued_ns, std::min(now - event.started_ns, now - since_ns_));
     since_ns_ = now;
     if (batch.count == 0) return;  // no batch for this worker in this round: it keeps the weights and waits on
     phase_ = Phase::computing;
@@ -49,19 +53,41 @@ void Worker::on_reply(Time now, const Delivered& event, Version version, const B
     record_.begin_ns = now;
     compute_ = next_id();
     actions.add<Compute>(compute_, weights_, batch, record_.worker_seq);
+    if (record_.worker_seq == halted_) actions.add<Cancel>(compute_);  // overtaken by the word that it is not wanted
 }
 
-// Splits the wait that ends now: held back by the policy, behind other work of the server, moving; the rest is the way
-// of the request and the queue of the reply at lanes and links.
-void Worker::book_wait(Time now, const Delivered& event, Time held_ns, Time queued_ns) {
-    const Time before_send = std::max<Time>(0, event.sent_ns - since_ns_);
+// Held back by the policy, behind other work of the server, moving; the rest is the way of the request and the queue of
+// the reply at lanes and links.
+void Worker::book_wait(Time now, Time sent_ns, Time held_ns, Time queued_ns, Time moving_ns) {
+    const Time before_send = std::max<Time>(0, sent_ns - since_ns_);
     const Time held = std::min(held_ns, before_send);
     const Time queued = std::min(queued_ns, before_send - held);
-    const Time moving = std::min(now - event.started_ns, now - since_ns_);
     books_.policy_wait_ns += held;
     books_.apply_wait_ns += queued;
-    books_.pull_moving_ns += moving;
-    books_.pull_request_ns += now - since_ns_ - held - queued - moving;
+    books_.pull_moving_ns += moving_ns;
+    books_.pull_request_ns += now - since_ns_ - held - queued - moving_ns;
+}
+
+void Worker::on_ok(Time now, const Delivered& event, const Ok& ok, Actions& actions) {
+    if (stopping_) return;
+    book_wait(now, event.sent_ns, ok.held_ns, ok.queued_ns, 0);
+    since_ns_ = now;
+    inquire(actions);
+}
+
+void Worker::on_halt(const Halt& halt, Actions& actions) {
+    halted_ = halt.worker_seq;
+    if (!stopping_ && phase_ == Phase::computing && record_.worker_seq == halted_) actions.add<Cancel>(compute_);
+}
+
+void Worker::give_up(Time now, Actions& actions) {
+    books_.compute_ns += now - since_ns_;
+    since_ns_ = now;
+    phase_ = Phase::waiting;
+    ++books_.inquiries;
+    ++sends_under_way_;
+    gave_up_ = next_id();
+    actions.send<GaveUp>(gave_up_, config_.server, Channel::control, {}, version_, record_);
 }
 
 void Worker::on(Time now, const GradientReady& event, Actions& actions) {
@@ -73,6 +99,10 @@ void Worker::on(Time now, const GradientReady& event, Actions& actions) {
         cancelled_ = true;
         phase_ = Phase::waiting;
         return try_leave(now, actions);
+    }
+    if (record_.worker_seq == halted_) {  // the word came too late to cut it short
+        actions.add<Release>(event.gradient);
+        return give_up(now, actions);
     }
     books_.compute_ns += now - since_ns_;
     since_ns_ = now;
@@ -88,6 +118,7 @@ void Worker::on(Time now, const GradientReady& event, Actions& actions) {
 
 void Worker::on(Time now, const Cancelled& event, Actions& actions) {
     record_.begin_ns = event.begin_ns;
+    if (!stopping_) return give_up(now, actions);
     cancelled_ = true;
     phase_ = Phase::waiting;
     try_leave(now, actions);
@@ -106,7 +137,10 @@ void Worker::on(Time now, const Taken& event, Actions& actions) {
         actions.add<Release>(gradient_);
         gradient_ = no_buffer;
         phase_ = Phase::waiting;
-        if (!stopping_) return wait(now, actions);
+        if (!stopping_ && config_.word == Word::inquiry) inquire(actions);
+        if (!stopping_) return;
+    } else if (event.id == gave_up_) {
+        gave_up_ = 0;
     } else if (event.id == bye_) {
         phase_ = Phase::finished;
         actions.workers.push_back(books_);
@@ -117,8 +151,7 @@ void Worker::on(Time now, const Taken& event, Actions& actions) {
     if (stopping_) try_leave(now, actions);
 }
 
-void Worker::wait(Time, Actions& actions) {
-    if (!config_.inquire) return;
+void Worker::inquire(Actions& actions) {
     ++books_.inquiries;
     ++sends_under_way_;
     actions.send<Inquiry>(next_id(), config_.server, Channel::control, {}, version_);
@@ -154,7 +187,7 @@ void Worker::on_stop(Time now, const Stop& stop, Actions& actions) {
     stopping_ = true;
     replies_expected_ = stop.replies;
     close_books(now);
-    if (phase_ == Phase::computing) actions.add<Cancel>(compute_);
+    if (phase_ == Phase::computing && record_.worker_seq != halted_) actions.add<Cancel>(compute_);
     try_leave(now, actions);
 }
 
@@ -162,7 +195,7 @@ void Worker::on(Time now, const Abandoned&, Actions& actions) {
     if (!stopping_) close_books(now);
     if (phase_ == Phase::pushing) {
         actions.gradients.push_back(unapplied_row(config_.worker, record_, Outcome::leftover));
-    } else if (phase_ == Phase::computing || cancelled_) {
+    } else if (phase_ == Phase::computing || cancelled_ || gave_up_ != 0) {
         actions.gradients.push_back(unapplied_row(config_.worker, record_, Outcome::cancelled));
         actions.gradients.back().end_ns = actions.gradients.back().push_ns = -1;
     }
@@ -203,8 +236,12 @@ std::string Worker::waiting() const {
         case Phase::waiting:
             if (bye_ != 0) return "waits until its last word is taken by the server";
             if (stopping_) return "waits for messages under way before it says its last word";
-            return config_.inquire ? "waits for the server's answer to its inquiry"
-                                   : "waits for the server's broadcast";
+            switch (config_.word) {
+                case Word::broadcast: return "waits for the server's broadcast";
+                case Word::inquiry: return "waits for the server's answer to its inquiry";
+                case Word::ok: return "waits for the server's OK and its weights";
+            }
+            return "";
         case Phase::computing: return "computes gradient " + std::to_string(record_.worker_seq);
         case Phase::pushing: return "waits until the server takes gradient " + std::to_string(record_.worker_seq);
         case Phase::finished: return "";

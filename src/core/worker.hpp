@@ -1,7 +1,7 @@
 // The worker role (Gupta et al. 2015, section 3.2, learner of Rudra-base), blocking pipeline.
 //
-// Word from the server -> compute on the dealt batch -> push, blocking -> ask for newer weights (or, where the server
-// broadcasts, wait for them) -> and so on until Stop.
+// Word from the server -> compute on the dealt batch -> push, blocking -> ask for newer weights (or wait for the
+// server's OK first, or, where the server broadcasts, for the weights) -> and so on until Stop.
 #pragma once
 
 #include "core/action.hpp"
@@ -14,7 +14,7 @@ struct WorkerConfig {
     WorkerId worker = 0;
     RoleId server = 0;
     std::int64_t parameters = 0;  ///< elements of a gradient
-    bool inquire = true;          ///< asks for weights after each push; otherwise waits for a broadcast
+    Word word = Word::inquiry;    ///< how it hears that it may go on after a push
     std::int64_t begun = 0;       ///< gradients of an earlier part of the run: the next one has this number
     bool operator==(const WorkerConfig&) const = default;
 };
@@ -56,11 +56,16 @@ private:
 
     void on_reply(Time now, const Delivered& event, Version version, const Batch& batch, Time held_ns, Time queued_ns,
                   Actions& actions);
+    void on_ok(Time now, const Delivered& event, const Ok& ok, Actions& actions);
+    void on_halt(const Halt& halt, Actions& actions);
+    /// The gradient under way comes to nothing, and the worker asks for the next batch.
+    void give_up(Time now, Actions& actions);
     void on_stop(Time now, const Stop& stop, Actions& actions);
     void close_books(Time now);
     Time& open_account(WorkerRow& books) const;
-    void book_wait(Time now, const Delivered& event, Time held_ns, Time queued_ns);
-    void wait(Time now, Actions& actions);
+    /// Splits the wait that ends now, whose last part a message has moved for moving_ns.
+    void book_wait(Time now, Time sent_ns, Time held_ns, Time queued_ns, Time moving_ns);
+    void inquire(Actions& actions);
     /// Says Bye once nothing of its own is under way any more, then finishes when the Bye is taken.
     void try_leave(Time now, Actions& actions);
     ActionId next_id() { return ++last_id_; }
@@ -72,13 +77,15 @@ private:
     BufferId gradient_ = no_buffer;  ///< in the push under way
     Push record_;                    ///< of the gradient under way
     ActionId compute_ = 0, push_ = 0, bye_ = 0;
+    ActionId gave_up_ = 0;  ///< not yet taken
     ActionId last_id_ = 0;
     std::int64_t sends_under_way_ = 0;
     std::int64_t begun_ = 0, pushes_ = 0, replies_ = 0;
     std::int64_t replies_expected_ = -1;  ///< said by Stop
     bool stopping_ = false;
-    bool cancelled_ = false;
-    Time since_ns_ = 0;  ///< start of the present phase
+    bool cancelled_ = false;    ///< by the end: said in the Bye
+    std::int64_t halted_ = -1;  ///< the last gradient that is no longer wanted
+    Time since_ns_ = 0;         ///< start of the present phase
     WorkerRow books_;
 };
 

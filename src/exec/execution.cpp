@@ -11,7 +11,7 @@ Execution::Execution(const RunInput& input, std::string backend)
       scenario_(*input.scenario),
       begin_(std::chrono::steady_clock::now()),
       office_(input.task->parameters(), [this](RoleId role, const Event& event) { mail(role, event); }),
-      optimizer_(input.scenario->optimizer, input.task->parameters()),
+      optimizer_(input.scenario->optimizer, input.task->parameters(), input.scenario->lambda()),
       timeline_(input.recorder != nullptr && input.recorder->wants_timeline()) {
     report_.backend = std::move(backend);
     report_.virtual_clock = false;
@@ -21,6 +21,8 @@ Execution::Execution(const RunInput& input, std::string backend)
     const bool beside = scenario_.evaluate.mode == EvaluateSpec::Mode::rank;
     evaluators_ = std::make_unique<learn::Pool>(*input.task, beside ? 1 : 0);
     evaluate_lane_ = std::make_unique<Lane>();
+    if (input.emulated != nullptr && !input.emulated->to_server.empty())
+        links_ = std::make_unique<EmulatedLinks>(*input.emulated);
 }
 
 Seat& Execution::seat_role(Role role, RoleId id, BufferId weights) {
@@ -43,6 +45,7 @@ void Execution::close_lanes() {
         seat->compute_lane.reset();
         seat->apply_lane.reset();
     }
+    links_.reset();
 }
 
 Time Execution::clock() const {
@@ -124,11 +127,11 @@ void Execution::abandon(Seat& seat, const std::deque<Event>& pending, Status sta
     over(Abandoned{status});
 }
 
-std::int64_t Execution::payload_bytes(const Send& action) const {
-    const auto bytes = action.payload.count * static_cast<std::int64_t>(sizeof(float));
+std::int64_t Execution::payload_bytes(Channel channel, const Slice& payload) const {
+    const auto bytes = payload.count * static_cast<std::int64_t>(sizeof(float));
     if (input_.emulated == nullptr) return bytes;
     const auto& costs = *input_.emulated;
-    return std::max(bytes, action.channel == Channel::weights ? costs.pull_bytes : costs.push_bytes);
+    return std::max(bytes, channel == Channel::weights ? costs.pull_bytes : costs.push_bytes);
 }
 
 void Execution::span(RoleId role, const char* kind, Time begin, Time end, RoleId peer, std::int64_t bytes) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "core/role.hpp"
+#include "exec/emulated_links.hpp"
 #include "exec/lane.hpp"
 #include "exec/post_office.hpp"
 #include "learn/apply.hpp"
@@ -46,8 +47,8 @@ protected:
 
     /// Puts an event into a role's mailbox; called from lanes, too.
     virtual void mail(RoleId role, const Event& event) = 0;
-    /// Starts a message on its way; called by the seat's reactor.
-    virtual void transmit(Seat& seat, const Send& action) = 0;
+    /// Puts a message on its way that began to move at `sent_ns`; called by the seat's reactor.
+    virtual void transmit(Seat& seat, const Send& action, Time sent_ns) = 0;
     /// Has the seat's reactor run `what` (a reactor whose transport is safe for threads may run it at once).
     virtual void later(Seat& seat, std::function<void()> what) = 0;
     /// Whether all roles but the server have finished: then evaluations that were put off can begin.
@@ -91,7 +92,7 @@ protected:
     /// carried out.
     void abandon(Seat& seat, const std::deque<Event>& pending, Status status);
     /// Of a message, as long as it is or pretends to be.
-    std::int64_t payload_bytes(const Send& action) const;
+    std::int64_t payload_bytes(Channel channel, const Slice& payload) const;
     void span(RoleId role, const char* kind, Time begin, Time end, RoleId peer = -1, std::int64_t bytes = 0);
 
     const RunInput& input_;
@@ -123,6 +124,10 @@ private:
     void act(Seat& seat, const Release& action);
     void act(Seat& seat, const SetTimer& action);
     void act(Seat& seat, const Finish& action);
+    /// Starts a message on its way, over emulated links where there are some.
+    void dispatch(Seat& seat, const Send& action);
+    void act(Seat& seat, const Keep& action);
+    void act(Seat& seat, const Forget& action);
     /// Puts a job on a lane; what it throws ends the run.
     void give(Lane& lane, std::function<void()> job);
     /// Waits until `seconds` have passed since `begin`: the rest of what an emulated machine would take.
@@ -142,6 +147,7 @@ private:
     bool timeline_ = false;
     std::unique_ptr<learn::Pool> evaluators_;
     std::unique_ptr<Lane> evaluate_lane_;
+    std::unique_ptr<EmulatedLinks> links_;  ///< null: messages take what they take
 };
 
 }  // namespace rubato::exec

@@ -20,12 +20,12 @@ void Execution::act(Seat& seat, const Send& action) {
     const bool weights = action.channel == Channel::weights;
     if (action.payload.buffer != no_buffer) {
         std::lock_guard lock(report_mutex_);
-        const auto bytes = payload_bytes(action);
+        const auto bytes = payload_bytes(action.channel, action.payload);
         (seat.id == 0 ? server_.bytes_out : server_.bytes_in) += bytes;
         report_.bytes += bytes;
         if (seat.id == 0) ++server_.replies;
     }
-    if (!weights || !input_.emulated || input_.emulated->pull_s <= 0) return transmit(seat, action);
+    if (!weights || !input_.emulated || input_.emulated->pull_s <= 0) return dispatch(seat, action);
     office_.retain(action.payload.buffer);
     give(*seat.apply_lane, [this, &seat, action] {
         const Time begin = clock();
@@ -36,10 +36,26 @@ void Execution::act(Seat& seat, const Send& action) {
             server_.pull_ns += end - begin;
         }
         later(seat, [this, &seat, action, end] {
-            transmit(seat, action);
+            dispatch(seat, action);
             office_.release(action.payload.buffer, end);
         });
     });
+}
+
+void Execution::dispatch(Seat& seat, const Send& action) {
+    const Time sent = clock();
+    if (!links_) return transmit(seat, action, sent);
+    const bool payload = action.payload.buffer != no_buffer;
+    if (payload) office_.retain(action.payload.buffer);
+    ++working_;
+    links_->carry(seat.id, action.to, payload ? payload_bytes(action.channel, action.payload) : 0,
+                  [this, &seat, action, sent, payload] {
+                      later(seat, [this, &seat, action, sent, payload] {
+                          transmit(seat, action, sent);
+                          if (payload) office_.release(action.payload.buffer, clock());
+                          --working_;
+                      });
+                  });
 }
 
 void Execution::act(Seat& seat, const Compute& action) {
@@ -73,11 +89,11 @@ void Execution::act(Seat& seat, const Cancel& action) {
 void Execution::act(Seat& seat, const Fold& action) {
     const bool first = action.accumulator == no_buffer;
     const BufferId accumulator = first ? office_.allocate() : action.accumulator;
-    const learn::FoldJob job{office_.data(accumulator), office_.data(action.gradient),
-                             static_cast<float>(action.factor), first};
+    const auto job =
+        office_.locked([&](auto& pool) { return learn::resolve(action, accumulator, pool, office_.kept()); });
     give(*seat.apply_lane, [this, &seat, job, accumulator, id = action.id] {
         const Time begin = clock();
-        learn::run(job);
+        learn::run(job, optimizer_);
         if (input_.emulated) pad(begin, input_.emulated->push_s);
         const Time end = clock();
         {
@@ -94,7 +110,10 @@ void Execution::act(Seat& seat, const Update& action) {
     std::int64_t pushes = 0;
     for (const auto& part : seat.actions.parts) pushes += part.pushes;
     const BufferId to = office_.writable(action.weights);
-    auto job = office_.locked([&](auto& pool) { return learn::resolve(action, seat.actions, to, pool); });
+    auto job = office_.locked([&](auto& pool) {
+        return learn::resolve(action, seat.actions, pool.data(action.weights), pool.data(to), pool, office_.kept(),
+                              optimizer_);
+    });
     give(*seat.apply_lane, [this, &seat, job = std::move(job), to, action, pushes] {
         const Time begin = clock();
         learn::run(job, optimizer_);
@@ -160,6 +179,15 @@ void Execution::act(Seat& seat, const Finish& action) {
     std::lock_guard lock(report_mutex_);
     report_.status = action.status;
     report_.detail = ending_text(action);
+}
+
+void Execution::act(Seat&, const Keep& action) {
+    office_.locked([&](auto&) { office_.kept().keep(action); });
+}
+
+// What looked at it is done.
+void Execution::act(Seat&, const Forget& action) {
+    office_.locked([&](auto&) { office_.kept().forget(action.version); });
 }
 
 }  // namespace rubato::exec

@@ -1,5 +1,7 @@
 #include "exec/post_office.hpp"
 
+#include <algorithm>
+
 namespace rubato::exec {
 
 std::int32_t PostOffice::open_inbox() {
@@ -16,36 +18,37 @@ std::int32_t PostOffice::channel_index(const Channel3& key) {
     const auto [it, fresh] = index_.emplace(key, static_cast<std::int32_t>(channels_.size()));
     if (fresh) {
         channels_.emplace_back();
-        channels_.back().slots = inbox_slots(key.channel);
+        channels_.back().free.assign(static_cast<std::size_t>(inbox_slots(key.channel)), 0);
     }
     return it->second;
 }
 
-void PostOffice::send(RoleId from, const Send& send, Time now) {
+void PostOffice::send(RoleId from, const Send& send, Time sent_ns, Time now) {
     std::lock_guard lock(mutex_);
     if (send.payload.buffer == no_buffer) {
         ++control_messages_;
-        deliver_(send.to, Delivered{from, send.channel, send.message, {}, now, now});
-        deliver_(from, Taken{send.id, now});
+        deliver_(send.to, Delivered{from, send.channel, send.message, {}, sent_ns, sent_ns});
+        deliver_(from, Taken{send.id, sent_ns});
         return;
     }
     ++messages_;
     buffers_.retain(send.payload.buffer);
     const auto channel = channel_index({from, send.to, send.channel});
-    channels_[static_cast<std::size_t>(channel)].queue.push_back({from, send, now});
-    pump(channel, now);
+    channels_[static_cast<std::size_t>(channel)].queue.push_back({from, send, sent_ns});
+    pump(channel);
 }
 
-void PostOffice::pump(std::int32_t channel, Time now) {
+void PostOffice::pump(std::int32_t channel) {
     auto& state = channels_[static_cast<std::size_t>(channel)];
-    while (state.slots > 0 && !state.queue.empty()) {
+    while (!state.free.empty() && !state.queue.empty()) {
         const Waiting it = state.queue.front();
         state.queue.pop_front();
-        --state.slots;
+        const Time started_ns = std::max(it.sent_ns, state.free.front());
+        state.free.pop_front();
         const Slice payload{buffers_.share(it.send.payload.buffer, channel), it.send.payload.first,
                             it.send.payload.count};
-        deliver_(it.send.to, Delivered{it.from, it.send.channel, it.send.message, payload, it.sent_ns, now});
-        deliver_(it.from, Taken{it.send.id, now});
+        deliver_(it.send.to, Delivered{it.from, it.send.channel, it.send.message, payload, it.sent_ns, started_ns});
+        deliver_(it.from, Taken{it.send.id, started_ns});
         buffers_.release(it.send.payload.buffer);
     }
 }
@@ -55,8 +58,8 @@ void PostOffice::release(BufferId buffer, Time now) {
     const auto channel = buffers_.release(buffer);
     if (channel < 0) return;
     if (channels_[static_cast<std::size_t>(channel)].elsewhere) return freed_(channel);
-    ++channels_[static_cast<std::size_t>(channel)].slots;
-    pump(channel, now);
+    channels_[static_cast<std::size_t>(channel)].free.push_back(now);
+    pump(channel);
 }
 
 void PostOffice::retain(BufferId buffer) {

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "core/action.hpp"
-#include "learn/buffers.hpp"
+#include "learn/kept.hpp"
 
 #include <deque>
 #include <functional>
@@ -31,7 +31,8 @@ public:
     BufferId allocate_in(std::int32_t channel);
     void when_freed(std::function<void(std::int32_t)> freed) { freed_ = std::move(freed); }
 
-    void send(RoleId from, const Send& send, Time now);
+    /// sent_ns: when it began to move, not after `now`.
+    void send(RoleId from, const Send& send, Time sent_ns, Time now);
     void release(BufferId buffer, Time now);
     void retain(BufferId buffer);
     BufferId allocate();
@@ -48,6 +49,9 @@ public:
         return body(buffers_);
     }
 
+    /// Versions that the rule looks at; only with the office locked.
+    learn::Kept& kept() { return kept_; }
+
     std::int64_t messages() const { return messages_; }
     std::int64_t control_messages() const { return control_messages_; }
 
@@ -63,15 +67,16 @@ private:
         auto operator<=>(const Channel3&) const = default;
     };
     struct State {
-        std::int32_t slots = 1;
+        std::deque<Time> free;  ///< since when each free slot is
         bool elsewhere = false;
         std::deque<Waiting> queue;
     };
-    void pump(std::int32_t channel, Time now);
+    void pump(std::int32_t channel);
     std::int32_t channel_index(const Channel3& key);
 
     std::mutex mutex_;
     learn::BufferPool buffers_;
+    learn::Kept kept_{buffers_};
     std::function<void(RoleId, const Event&)> deliver_;
     std::function<void(std::int32_t)> freed_;
     std::map<Channel3, std::int32_t> index_;

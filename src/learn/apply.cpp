@@ -4,31 +4,20 @@
 
 namespace rubato::learn {
 
-UpdateJob resolve(const Update& update, const Actions& actions, BufferId to, BufferPool& pool) {
-    UpdateJob job;
-    job.from = pool.data(update.weights);
-    job.to = pool.data(to);
-    for_each_part(update, actions, job.steps, [&](const Part& part) {
-        job.summands.push_back({pool.data(part.gradient).data(), static_cast<float>(part.factor)});
-    });
-    return job;
-}
-
-void run(const FoldJob& job) {
-    if (job.first)
-        fold_first(job.accumulator, job.gradient, job.factor);
-    else
-        fold(job.accumulator, job.gradient, job.factor);
+void run(const FoldJob& job, Optimizer& optimizer) {
+    optimizer.fold_in(job.accumulator, job.summand, job.first, job.weights, job.version);
 }
 
 void run(const UpdateJob& job, Optimizer& optimizer) {
     std::vector<StepInput> steps;
     steps.reserve(job.steps.size());
-    for (const auto& step : job.steps)
-        steps.push_back(
-            {std::span(job.summands)
-                 .subspan(static_cast<std::size_t>(step.first_part), static_cast<std::size_t>(step.part_count)),
-             step.learning_rate});
+    for (const auto& step : job.steps) {
+        const auto parts =
+            std::span(job.summands)
+                .subspan(static_cast<std::size_t>(step.first_part), static_cast<std::size_t>(step.part_count));
+        const auto number = job.version + static_cast<Version>(steps.size()) + 1;
+        steps.push_back({parts, step.learning_rate, step.momentum, number});
+    }
     optimizer.apply(job.from, job.to, steps, job.next);
 }
 

@@ -59,6 +59,8 @@ public:
         if (held >= 0) ++at(held).handles;
         return {held};
     }
+    /// Once more.
+    void hold(Contents held) { ++at(held.storage).handles; }
     void drop(Contents held) {
         if (held.storage >= 0) leave(held.storage);
     }

@@ -8,11 +8,15 @@ void LateUpdate::defer(const Update& update, const Actions& actions, BufferId to
     from_ = pool_.hold(update.weights);
     to_ = pool_.hold(to);
     gradients_.clear();
+    then_.clear();
+    job_.version = update.from;
     job_.summands.clear();
     job_.steps.clear();
-    for_each_part(update, actions, job_.steps, [this](const Part& part) {
+    for_each_part(update, actions, job_.steps, [this](const Part& part, Version replaced) {
         gradients_.push_back(pool_.hold(part.gradient));
-        job_.summands.push_back({nullptr, static_cast<float>(part.factor)});
+        then_.emplace_back();
+        if (looks_back(optimizer_, part, replaced)) pool_.hold(then_.back() = kept_.at(part.read_version));
+        job_.summands.push_back({nullptr, static_cast<float>(part.factor), nullptr, part.worker});
     });
 }
 
@@ -27,7 +31,10 @@ void LateUpdate::run(BufferId next) {
     if (!waits_) return;
     waits_ = false;
     job_.from = pool_.data(from_);
-    for (std::size_t i = 0; i < gradients_.size(); ++i) job_.summands[i].gradient = pool_.data(gradients_[i]).data();
+    for (std::size_t i = 0; i < gradients_.size(); ++i) {
+        job_.summands[i].gradient = pool_.data(gradients_[i]).data();
+        if (then_[i].storage >= 0) job_.summands[i].then = pool_.data(then_[i]).data();
+    }
     if (to_ != from_)
         if (const auto* gradient = spent()) pool_.move(*gradient, to_);
     job_.to = pool_.data(to_);
@@ -35,6 +42,7 @@ void LateUpdate::run(BufferId next) {
     job_.next = next == no_buffer ? std::span<const float>{} : pool_.data(next);
     learn::run(job_, optimizer_);
     for (const auto& gradient : gradients_) pool_.drop(gradient);
+    for (const auto& then : then_) pool_.drop(then);
     pool_.drop(from_);
     pool_.drop(to_);
 }

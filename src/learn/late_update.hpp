@@ -13,7 +13,8 @@ namespace rubato::learn {
 /// At most one update waits. Whoever reads a version of the weights calls run() first.
 class LateUpdate {
 public:
-    LateUpdate(BufferPool& pool, Optimizer& optimizer) : pool_(pool), optimizer_(optimizer) {}
+    LateUpdate(BufferPool& pool, Optimizer& optimizer, const Kept& kept)
+        : pool_(pool), optimizer_(optimizer), kept_(kept) {}
 
     /// Runs what waits, and lets this one wait. `to`: the new version, which may be the old one in place. What the
     /// update reads is held; its references may end at once.
@@ -27,9 +28,11 @@ private:
 
     BufferPool& pool_;
     Optimizer& optimizer_;
+    const Kept& kept_;
     bool waits_ = false;
     BufferPool::Contents from_, to_;
     std::vector<BufferPool::Contents> gradients_;  ///< of job_.summands, which point nowhere while they wait
+    std::vector<BufferPool::Contents> then_;       ///< weights that the rule looks at; storage -1: none
     UpdateJob job_;
 };
 

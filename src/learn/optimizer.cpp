@@ -1,5 +1,7 @@
 #include "learn/optimizer.hpp"
 
+#include "learn/descent.hpp"
+
 #include <algorithm>
 #include <cassert>
 #include <cstring>
@@ -8,11 +10,9 @@
 namespace rubato::learn {
 namespace {
 
-// Weights, velocity and direction of one block (48 KiB) stay in the first or second level cache from step to step.
+// Weights, an array of state and direction of one block (48 KiB) stay in the first or second level cache from step to
+// step.
 constexpr std::size_t block = 4096;
-
-// The arrays of these loops are the same or apart, and no element depends on another: the compiler vectorizes them, and
-// without contraction (meson.build) each element has the same bits however the loop is cut.
 
 void scale(float* __restrict out, const float* __restrict in, float factor, std::size_t n) {
     for (std::size_t i = 0; i < n; i++) out[i] = factor * in[i];
@@ -22,44 +22,9 @@ void add_scaled(float* __restrict out, const float* __restrict in, float factor,
     for (std::size_t i = 0; i < n; i++) out[i] += factor * in[i];
 }
 
-// From the old weights to the new ones, element by element. The new ones may be the memory of the old ones or of the
-// direction.
-void descend(float* to, const float* from, const float* d, float rate, float decay, std::size_t n) {
-    if (decay == 0) {
-#pragma GCC ivdep
-        for (std::size_t i = 0; i < n; i++) to[i] = from[i] - rate * d[i];
-    } else {
-#pragma GCC ivdep
-        for (std::size_t i = 0; i < n; i++) to[i] = from[i] - rate * (d[i] + decay * from[i]);
-    }
-}
-
-void descend_momentum(float* to, const float* from, float* __restrict v, const float* d, float mu, float rate,
-                      float decay, std::size_t n) {
-#pragma GCC ivdep
-    for (std::size_t i = 0; i < n; i++) {
-        const float slope = decay == 0 ? d[i] : d[i] + decay * from[i];
-        v[i] = mu * v[i] - rate * slope;
-        to[i] = from[i] + v[i];
-    }
-}
-
 void fetch(const float* values, std::size_t n) {
     constexpr std::size_t line = 64 / sizeof(float);
     for (std::size_t i = 0; i < n; i += line) __builtin_prefetch(values + i);
-}
-
-/// The direction of one step for elements [first, first + n): a gradient itself where it may be used as it is.
-const float* direction(const StepInput& step, std::size_t first, std::size_t n, float* buffer) {
-    if (step.summands.empty()) {
-        std::fill_n(buffer, n, 0.0f);
-        return buffer;
-    }
-    const Summand& head = step.summands.front();
-    if (step.summands.size() == 1 && head.factor == 1) return head.gradient + first;
-    scale(buffer, head.gradient + first, head.factor, n);
-    for (const Summand& part : step.summands.subspan(1)) add_scaled(buffer, part.gradient + first, part.factor, n);
-    return buffer;
 }
 
 }  // namespace
@@ -74,23 +39,79 @@ void fold_first(std::span<float> accumulator, std::span<const float> gradient, f
     scale(accumulator.data(), gradient.data(), factor, accumulator.size());
 }
 
-Optimizer::Optimizer(const OptimizerSpec& spec, std::int64_t parameters)
-    : momentum_(spec.name == "momentum"),
-      mu_(static_cast<float>(spec.momentum)),
-      decay_(static_cast<float>(spec.weight_decay)) {
-    if (momentum_) velocity_.assign(static_cast<std::size_t>(parameters), 0.0f);
+Optimizer::Optimizer(const OptimizerSpec& spec, std::int64_t parameters, int workers)
+    : parameters_(static_cast<std::size_t>(parameters)),
+      mu_(spec.momentum),
+      beta1_(spec.beta1),
+      beta2_(spec.beta2),
+      epsilon_(static_cast<float>(spec.epsilon)),
+      decay_(static_cast<float>(spec.weight_decay)),
+      decoupled_(spec.decoupled_weight_decay),
+      compensation_(spec.staleness_rule, spec.learning_rate, workers) {
+    if (spec.name == "momentum") kind_ = Kind::momentum;
+    if (spec.name == "nesterov") kind_ = Kind::nesterov;
+    if (spec.name == "adagrad") kind_ = Kind::adagrad;
+    if (spec.name == "adam") kind_ = Kind::adam;
+    own_arrays_ = kind_ == Kind::sgd ? 0 : kind_ == Kind::adam ? 2 : 1;
 }
 
 void Optimizer::restore(std::span<const float> state) {
-    if (state.size() != velocity_.size()) throw std::invalid_argument("an optimizer's state of another size");
-    std::copy(state.begin(), state.end(), velocity_.begin());
+    if (state.size() != static_cast<std::size_t>(arrays()) * parameters_)
+        throw std::invalid_argument("an optimizer's state of another size");
+    state_.assign(state.begin(), state.end());
+}
+
+/// The direction of one step for elements [first, first + n): a gradient itself where it may be used as it is.
+const float* Optimizer::direction(const StepInput& step, const float* now, std::size_t first, std::size_t n, float* sum,
+                                  float* one) {
+    if (step.summands.empty()) {
+        std::fill_n(sum, n, 0.0f);
+        return sum;
+    }
+    const auto as_ruled = [&](const Summand& part) -> const float* {
+        if (!compensation_.concerns(part)) return part.gradient + first;
+        compensation_.correct(part, now, block_at(first, n, step.number - 1), one);
+        return one;
+    };
+    const Summand& head = step.summands.front();
+    const float* gradient = as_ruled(head);
+    if (step.summands.size() == 1 && head.factor == 1) return gradient;
+    scale(sum, gradient, head.factor, n);
+    for (const Summand& part : step.summands.subspan(1)) add_scaled(sum, as_ruled(part), part.factor, n);
+    return sum;
+}
+
+void Optimizer::descend(const StepInput& step, float* to, const float* from, const float* d, std::size_t first,
+                        std::size_t n) {
+    const auto rate = static_cast<float>(step.learning_rate);
+    const auto mu = static_cast<float>(step.momentum < 0 ? mu_ : step.momentum);
+    const auto with = [&](auto decay) {
+        switch (kind_) {
+            case Kind::sgd: return descend_sgd(to, from, d, rate, decay, n);
+            case Kind::momentum: return descend_momentum(to, from, d, array(0) + first, mu, rate, decay, n);
+            case Kind::nesterov: return descend_nesterov(to, from, d, array(0) + first, mu, rate, decay, n);
+            case Kind::adagrad: return descend_adagrad(to, from, d, array(0) + first, epsilon_, rate, decay, n);
+            case Kind::adam: break;
+        }
+        const auto number = static_cast<double>(step.number);
+        const AdamStep adam{static_cast<float>(beta1_),
+                            static_cast<float>(beta2_),
+                            epsilon_,
+                            static_cast<float>(step.learning_rate / (1 - std::pow(beta1_, number))),
+                            rate,
+                            static_cast<float>(1 / (1 - std::pow(beta2_, number)))};
+        descend_adam(to, from, d, array(0) + first, array(1) + first, adam, decay, n);
+    };
+    if (decay_ == 0) return with(NoDecay{});
+    decoupled_ ? with(DecoupledDecay{decay_}) : with(CoupledDecay{decay_});
 }
 
 void Optimizer::apply(std::span<const float> from, std::span<float> to, std::span<const StepInput> steps,
                       std::span<const float> next) {
     assert(from.size() == to.size());
-    assert(!momentum_ || velocity_.size() == to.size());
-    float buffer[block];
+    assert(to.size() == parameters_);
+    have_state();
+    float sum[block], one[block], before[block];
     for (std::size_t first = 0; first < to.size(); first += block) {
         const std::size_t n = std::min(block, to.size() - first);
         float* w = to.data() + first;
@@ -98,15 +119,32 @@ void Optimizer::apply(std::span<const float> from, std::span<float> to, std::spa
         if (!next.empty()) fetch(next.data() + first, n);
         if (steps.empty() && old != w) std::memcpy(w, old, n * sizeof(float));
         for (const StepInput& step : steps) {
-            const float* d = direction(step, first, n, buffer);
-            const float rate = static_cast<float>(step.learning_rate);
-            if (momentum_) {
-                descend_momentum(w, old, velocity_.data() + first, d, mu_, rate, decay_, n);
+            const float* d = direction(step, old, first, n, sum, one);
+            if (!compensation_.watches_steps()) {
+                descend(step, w, old, d, first, n);
             } else {
-                descend(w, old, d, rate, decay_, n);
+                std::copy_n(old, n, before);
+                descend(step, w, before, d, first, n);
+                compensation_.watch(before, w, static_cast<float>(step.learning_rate), block_at(first, n, 0));
             }
             old = w;
         }
+    }
+}
+
+void Optimizer::fold_in(std::span<float> accumulator, const Summand& summand, bool first,
+                        std::span<const float> weights, Version version) {
+    have_state();
+    float one[block];
+    for (std::size_t at = 0; at < accumulator.size(); at += block) {
+        const std::size_t n = std::min(block, accumulator.size() - at);
+        const float* gradient = summand.gradient + at;
+        if (compensation_.concerns(summand)) {
+            compensation_.correct(summand, weights.data() + at, block_at(at, n, version), one);
+            gradient = one;
+        }
+        float* out = accumulator.data() + at;
+        first ? scale(out, gradient, summand.factor, n) : add_scaled(out, gradient, summand.factor, n);
     }
 }
 

@@ -3,22 +3,19 @@
 
 #include "core/action.hpp"
 #include "core/scenario.hpp"
+#include "learn/compensation.hpp"
 
 #include <span>
 #include <vector>
 
 namespace rubato::learn {
 
-/// One summand: factor * gradient.
-struct Summand {
-    const float* gradient = nullptr;
-    float factor = 1;
-};
-
 /// One step over `summands`, in order.
 struct StepInput {
     std::span<const Summand> summands;
     double learning_rate = 0;
+    double momentum = -1;  ///< of this step; -1: as configured
+    Version number = 1;    ///< the version that it makes, so 1 is the first of a run
 };
 
 /// accumulator += factor * gradient; accumulator, gradient: same length.
@@ -27,28 +24,61 @@ void fold(std::span<float> accumulator, std::span<const float> gradient, float f
 /// accumulator = factor * gradient.
 void fold_first(std::span<float> accumulator, std::span<const float> gradient, float factor);
 
-/// SGD and momentum SGD with weight decay. State (the momentum buffer v) belongs to the version owner.
+/// What makes new weights of gradients. Its state belongs to the version owner.
 ///
-/// direction d = sum over parts of factor * gradient (in order; a single part with factor 1 keeps its bits)
-/// sgd:       w -= rate * (d + weight_decay * w)
-/// momentum:  v = momentum * v - rate * (d + weight_decay * w);  w += v   (Krizhevsky et al. 2012, section 5)
+/// direction d = sum over parts of factor * gradient (in order; a single part with factor 1 keeps its bits), each
+/// gradient as the staleness rule has it (compensation.hpp); slope s = d + weight_decay * w, or, with decoupled weight
+/// decay (Loshchilov and Hutter 2019), s = d, and the step starts from w - rate * (weight_decay * w)
+///
+/// sgd:       w -= rate * s
+/// momentum:  v = momentum * v - rate * s;  w += v                              Krizhevsky et al. 2012, section 5
+/// nesterov:  v = momentum * v - rate * s;  w += momentum * v - rate * s        Sutskever et al. 2013, of the weights
+///            that look ahead, as Bengio, Boulanger-Lewandowski and Pascanu 2012 write it
+/// adagrad:   h += s * s;  w -= rate * s / (sqrt(h) + epsilon)                  Duchi et al. 2011
+/// adam:      m = beta1 * m + (1 - beta1) * s;  v = beta2 * v + (1 - beta2) * (s * s)     Kingma and Ba 2015
+///            w -= rate / (1 - beta1^number) * m / (sqrt(v / (1 - beta2^number)) + epsilon)
 class Optimizer {
 public:
-    Optimizer(const OptimizerSpec& spec, std::int64_t parameters);
+    /// workers: lambda, for rules that keep something of each worker.
+    Optimizer(const OptimizerSpec& spec, std::int64_t parameters, int workers = 1);
     /// Takes all steps in one pass over the weights, with the bits of one by one. `to` may be the memory of `from` or
     /// of a summand of the first step.
     /// next: what will be read afterwards, as long as `to`, or empty; it is fetched into the caches on the way.
     void apply(std::span<const float> from, std::span<float> to, std::span<const StepInput> steps,
                std::span<const float> next = {});
-    std::span<const float> state() const { return velocity_; }
-    /// Goes on with that of another one with the same settings; state: [parameters], or empty without momentum.
+    /// accumulator += factor * gradient, or = where it is the `first`, as the rule has it at `weights` of `version`.
+    void fold_in(std::span<float> accumulator, const Summand& summand, bool first, std::span<const float> weights,
+                 Version version);
+    bool looks_at_weights() const { return compensation_.looks_at_weights(); }
+    /// [arrays of the optimizer and of the rule][parameters]; empty before the first step, and where there is none.
+    std::span<const float> state() const { return state_; }
+    /// Arrays of state, each as long as the weights.
+    int arrays() const { return own_arrays_ + compensation_.arrays(); }
+    /// Goes on with that of another one with the same settings, after a step of it.
     void restore(std::span<const float> state);
 
 private:
-    bool momentum_ = false;
-    float mu_ = 0;
-    float decay_ = 0;
-    std::vector<float> velocity_;
+    enum class Kind : std::uint8_t { sgd, momentum, nesterov, adagrad, adam };
+    /// Memory that is needed in the process of the version owner alone.
+    void have_state() {
+        if (state_.empty()) state_.assign(static_cast<std::size_t>(arrays()) * parameters_, 0.0f);
+    }
+    float* array(int index) { return state_.data() + static_cast<std::size_t>(index) * parameters_; }
+    Compensation::Block block_at(std::size_t first, std::size_t n, Version steps) {
+        return {array(own_arrays_), parameters_, first, n, steps};
+    }
+    const float* direction(const StepInput& step, const float* now, std::size_t first, std::size_t n, float* sum,
+                           float* one);
+    void descend(const StepInput& step, float* to, const float* from, const float* d, std::size_t first, std::size_t n);
+
+    Kind kind_ = Kind::sgd;
+    int own_arrays_ = 0;
+    std::size_t parameters_ = 0;
+    double mu_ = 0, beta1_ = 0, beta2_ = 0;
+    float epsilon_ = 0, decay_ = 0;
+    bool decoupled_ = false;
+    Compensation compensation_;
+    std::vector<float> state_;
 };
 
 }  // namespace rubato::learn

@@ -30,8 +30,9 @@ Run::Run(const RunInput& input, Network& network, const Placement& placement)
       interrupted_(input.interrupted),
       timeline_(input.recorder != nullptr && input.recorder->wants_timeline()) {
     if (input.task) {
-        optimizer_ = std::make_unique<learn::Optimizer>(scenario_.optimizer, input.task->parameters());
-        late_ = std::make_unique<learn::LateUpdate>(buffers_, *optimizer_);
+        optimizer_ =
+            std::make_unique<learn::Optimizer>(scenario_.optimizer, input.task->parameters(), scenario_.lambda());
+        late_ = std::make_unique<learn::LateUpdate>(buffers_, *optimizer_, kept_);
         pool_ = std::make_unique<learn::Pool>(*input.task, scenario_.pool_threads, [this](learn::GradientJob& job) {
             late_->run();
             job.weights = buffers_.data(job.weights_buffer);

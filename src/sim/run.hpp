@@ -93,6 +93,8 @@ private:
     void act(RoleId role, Time now, const Release& action);
     void act(RoleId role, Time now, const SetTimer& action);
     void act(RoleId role, Time now, const Finish& action);
+    void act(RoleId role, Time now, const Keep& action);
+    void act(RoleId role, Time now, const Forget& action);
     void send_control(RoleId role, Time now, const Send& action);
     /// The completion of an action of `role`, due at `at`.
     template <class E>
@@ -122,6 +124,7 @@ private:
     EventQueue queue_;
     Transport transport_;
     learn::BufferPool buffers_;
+    learn::Kept kept_{buffers_};
     std::unique_ptr<learn::Optimizer> optimizer_;
     std::unique_ptr<learn::LateUpdate> late_;  ///< the last version is there once it has run
     std::vector<std::unique_ptr<learn::GradientJob>> jobs_;

@@ -147,9 +147,10 @@ void Run::act(RoleId role, Time now, const Fold& action) {
     const BufferId accumulator = first ? buffers_.allocate() : action.accumulator;
     // Not into what a late update still reads: a role lets go of an accumulator when its update is applied, and the
     // next sum has one of its own.
-    if (input_.task)
-        learn::run(learn::FoldJob{buffers_.data(accumulator), buffers_.data(action.gradient),
-                                  static_cast<float>(action.factor), first});
+    if (input_.task) {
+        if (action.weights != no_buffer) late_->run();
+        learn::run(learn::resolve(action, accumulator, buffers_, kept_), *optimizer_);
+    }
     const Time begin = std::max(now, apply_free_ns_[static_cast<std::size_t>(role)]);
     const Time end = occupy_apply(role, now, push_s_);
     ++server_.pushes;
@@ -239,6 +240,14 @@ void Run::act(RoleId role, Time, const Finish& action) {
     if (role != 0) return;
     report_.status = action.status;
     report_.detail = ending_text(action);
+}
+
+void Run::act(RoleId, Time, const Keep& action) {
+    kept_.keep(action);
+}
+
+void Run::act(RoleId, Time, const Forget& action) {
+    kept_.forget(action.version);
 }
 
 }  // namespace rubato::sim

@@ -220,7 +220,7 @@ std::string checkpoint_folder(const std::string& run_directory) {
 void write_checkpoint(const std::string& run_directory, const CheckpointView& view) {
     const std::string folder = checkpoint_folder(run_directory);
     make_directory(folder);
-    for (const char* table : {"gradients.csv", "updates.csv", "evals.csv", "timeline.csv"})
+    for (const char* table : {"gradients.csv", "updates.csv", "evals.csv", "timeline.csv", "controller.csv"})
         force_to_disk(run_directory + "/" + table);
     for (const auto& [version, weights] : view.evaluated) {
         const std::string path = file_of(folder, version, weights_suffix);
@@ -282,12 +282,13 @@ std::optional<Checkpoint> newest_checkpoint(const std::string& run_directory,
     return std::nullopt;
 }
 
-void prune_checkpoints(const std::string& run_directory, const std::vector<Version>& needed) {
+void prune_checkpoints(const std::string& run_directory, const std::vector<Version>& needed,
+                       std::optional<Version> also) {
     const std::string folder = checkpoint_folder(run_directory);
     const auto versions = checkpoint_versions(run_directory);
     std::error_code error;
     for (std::size_t i = 2; i < versions.size(); ++i)
-        fs::remove(file_of(folder, versions[i], checkpoint_suffix), error);
+        if (versions[i] != also) fs::remove(file_of(folder, versions[i], checkpoint_suffix), error);
     for (const Version version : numbered(folder, weights_suffix))
         if (std::find(needed.begin(), needed.end(), version) == needed.end())
             fs::remove(file_of(folder, version, weights_suffix), error);

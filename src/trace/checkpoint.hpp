@@ -77,8 +77,9 @@ Checkpoint read_checkpoint(const std::string& run_directory, Version version);
 std::optional<Checkpoint> newest_checkpoint(const std::string& run_directory,
                                             const std::function<void(const std::string&)>& refused);
 
-/// Keeps the newest two checkpoints, and the weights that `needed` names.
-void prune_checkpoints(const std::string& run_directory, const std::vector<Version>& needed);
+/// Keeps the newest two checkpoints, that of version `also` where there is one, and the weights that `needed` names.
+void prune_checkpoints(const std::string& run_directory, const std::vector<Version>& needed,
+                       std::optional<Version> also = {});
 
 /// Before a run goes on from `version`: what is newer was refused, and takes another name; what a kill left goes, newer
 /// weights too.

@@ -7,9 +7,13 @@
 namespace rubato::trace {
 
 CheckpointWriter::CheckpointWriter(std::string run_directory, CheckpointHead base, const Checkpoint* resumed,
-                                   std::function<void(const std::string&)> remark)
+                                   std::function<void(const std::string&)> remark, bool keeps_resumed)
     : directory_(std::move(run_directory)), base_(std::move(base)), remark_(std::move(remark)) {
     if (resumed != nullptr) begin_after(directory_, resumed->head.version());
+    if (resumed != nullptr && keeps_resumed) {
+        kept_ = resumed->head.version();
+        for (const auto& it : resumed->evaluated) needed_by_kept_.push_back(it.first);
+    }
     thread_ = std::thread([this] { loop(); });
 }
 
@@ -65,9 +69,9 @@ void CheckpointWriter::write(const CheckpointView& view) {
     if (needed_.size() > 2) needed_.erase(needed_.begin());
     // Which weights an older checkpoint of an earlier process needs only that one knows: they stay as long as it does.
     if (needed_.size() == 2) {
-        std::vector<Version> both = needed_.front();
-        both.insert(both.end(), needed_.back().begin(), needed_.back().end());
-        prune_checkpoints(directory_, both);
+        std::vector<Version> all = needed_by_kept_;
+        for (const auto& needed : needed_) all.insert(all.end(), needed.begin(), needed.end());
+        prune_checkpoints(directory_, all, kept_);
     }
     const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
     const std::lock_guard lock(mutex_);

@@ -12,10 +12,10 @@ namespace rubato::trace {
 class CheckpointWriter {
 public:
     /// base: program, backend and scenario of every head. resumed: the checkpoint that the run goes on from; null:
-    /// none. remark: told in a line where one could not be written, from the writer's thread: the run goes on without
-    /// it.
+    /// none. keeps_resumed: it stays, since a log of events begins with it. remark: told in a line where one could not
+    /// be written, from the writer's thread: the run goes on without it.
     CheckpointWriter(std::string run_directory, CheckpointHead base, const Checkpoint* resumed,
-                     std::function<void(const std::string&)> remark);
+                     std::function<void(const std::string&)> remark, bool keeps_resumed = false);
     /// As drain().
     ~CheckpointWriter();
     CheckpointWriter(const CheckpointWriter&) = delete;
@@ -38,6 +38,8 @@ private:
     const std::string directory_;
     const CheckpointHead base_;
     const std::function<void(const std::string&)> remark_;
+    std::optional<Version> kept_;               ///< the checkpoint that stays,
+    std::vector<Version> needed_by_kept_;       ///< and the weights that it needs
     std::vector<std::vector<Version>> needed_;  ///< weights of pending evaluations, by the checkpoints of this process
 
     mutable std::mutex mutex_;

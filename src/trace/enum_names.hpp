@@ -2,6 +2,7 @@
 #pragma once
 
 #include "core/rows.hpp"
+#include "core/scenario.hpp"
 
 #include <array>
 #include <string_view>
@@ -22,5 +23,14 @@ template <>
 inline constexpr std::array enum_names<Status>{
     name(Status::finished),  name(Status::diverged),    name(Status::deadlock), name(Status::stalled),
     name(Status::peer_lost), name(Status::interrupted), name(Status::disk_full)};
+
+template <>
+inline constexpr std::array<std::string_view, 3> enum_names<DsspSpec::Mode>{"literal_next", "literal_full", "strict"};
+
+template <>
+inline constexpr std::array<std::string_view, 3> enum_names<DsspSpec::Slowest>{"count", "oldest", "interval"};
+
+template <>
+inline constexpr std::array<std::string_view, 3> enum_names<Admit>{"pace", "discard", "withhold"};
 
 }  // namespace rubato::trace

@@ -21,6 +21,8 @@ public:
     void flush() { file_.flush(); }
     /// Writes the last line and closes; without it the log reads as that of a killed run.
     void finish();
+    /// Closes without what is not yet written.
+    void abandon() { file_.abandon(); }
 
 private:
     void write(std::string_view kind, std::string_view body);

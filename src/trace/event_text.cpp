@@ -47,6 +47,9 @@ std::string to_text(const EvalRow& row) {
 std::string to_text(const WorkerRow& row) {
     return labelled("worker-row", row);
 }
+std::string to_text(const ControllerRow& row) {
+    return labelled("controller-row", row);
+}
 
 std::string_view event_kind(const Event& event) {
     return std::visit([](const auto& alternative) { return std::remove_cvref_t<decltype(alternative)>::kind; }, event);

@@ -89,10 +89,25 @@ void LineFile::flush() {
 void LineFile::write_whole(std::string_view text) {
     if (descriptor_ < 0 || text.empty()) return;
     const int error = write_all(descriptor_, text);
+    if (error != 0) cut_and_fail(text, error);
     written_ += static_cast<std::int64_t>(text.size());
-    if (error == 0) return;
-    ::close(std::exchange(descriptor_, -1));
+}
+
+// What fitted of the text may end in the middle of a line.
+void LineFile::cut_and_fail(std::string_view text, int error) {
+    const auto end = ::lseek(descriptor_, 0, SEEK_CUR);
+    if (end > written_) {
+        const auto line = text.substr(0, static_cast<std::size_t>(end - written_)).rfind('\n');
+        written_ += line == std::string_view::npos ? 0 : static_cast<std::int64_t>(line) + 1;
+        if (::ftruncate(descriptor_, written_) != 0) error = errno;
+    }
+    abandon();
     fail(path_, error);
+}
+
+void LineFile::abandon() {
+    used_ = 0;
+    if (descriptor_ >= 0) ::close(std::exchange(descriptor_, -1));
 }
 
 void LineFile::close() {
@@ -100,6 +115,18 @@ void LineFile::close() {
     if (descriptor_ < 0) return;
     // Network file systems report a full disk here.
     if (::close(std::exchange(descriptor_, -1)) != 0 && errno != EINTR) fail(path_, errno);
+}
+
+void hold_room(const std::string& path) {
+    const int descriptor = ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    if (descriptor < 0) return;  // whoever writes next finds out
+    const bool held = ::posix_fallocate(descriptor, 0, 64 * 1024) == 0;
+    ::close(descriptor);
+    if (!held) ::unlink(path.c_str());
+}
+
+void release_room(const std::string& path) {
+    ::unlink(path.c_str());
 }
 
 void make_directory(const std::string& path) {

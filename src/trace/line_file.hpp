@@ -10,8 +10,8 @@
 namespace rubato::trace {
 
 /// Buffers whole lines and hands them to the kernel in one write(2), at most 64 KiB at a time unless one line is
-/// longer: whenever the process is killed, at most the last line of the file is broken. After an error the file takes
-/// nothing any more, so that a run that ends because the disk is full can still be summed up.
+/// longer: whenever the process is killed, at most the last line of the file is broken. After an error the file ends in
+/// a whole line and takes nothing any more, so that a run that ends because the disk is full can still be summed up.
 ///
 /// Every member but the destructor throws OutputError (one line: file and reason) where the file cannot be written.
 class LineFile {
@@ -43,11 +43,14 @@ public:
     const std::string& path() const { return path_; }
     /// Flushes and closes; the second call does nothing.
     void close();
+    /// Closes without what is buffered, and takes nothing any more.
+    void abandon();
 
 private:
     static constexpr std::size_t capacity = 64 * 1024;
 
     void write_whole(std::string_view text);
+    [[noreturn]] void cut_and_fail(std::string_view text, int error);
 
     std::string path_;
     int descriptor_ = -1;
@@ -55,6 +58,11 @@ private:
     std::int64_t written_ = 0;
     std::unique_ptr<char[]> buffer_;
 };
+
+/// Room on the disk that is kept for the last words of a run: a file of 64 KiB, which the first of these makes, where
+/// the disk has so much, and the second removes.
+void hold_room(const std::string& path);
+void release_room(const std::string& path);
 
 /// Creates the directory and its parents. Throws OutputError.
 void make_directory(const std::string& path);

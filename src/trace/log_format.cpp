@@ -56,7 +56,7 @@ LogHeader read_header(std::istream& log) {
     std::string text;
     std::getline(log, text);
     const LogLine line = split_line(text);
-    if (line.kind != "H") throw std::invalid_argument("events.log, line 1: not an event log");
+    if (line.kind != "H") throw NotALog("events.log, line 1: not an event log");
     if (line.checksum != ChecksumChain().next(line.kind, line.body))
         throw std::invalid_argument("events.log, line 1: the header was altered or is incomplete");
     return header_from_text(line.body);

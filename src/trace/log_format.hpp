@@ -12,6 +12,7 @@
 
 #include <cstdint>
 #include <iosfwd>
+#include <stdexcept>
 #include <string>
 #include <string_view>
 
@@ -33,8 +34,13 @@ std::string to_text(const LogHeader& header);
 /// Inverse of to_text. Throws std::invalid_argument with what was expected.
 LogHeader header_from_text(std::string_view text);
 
-/// What make_roles needs to replay the log. Throws std::invalid_argument (one line) where this is no such log, its
-/// first line was altered or its version is another.
+/// The file begins as no log of events does.
+struct NotALog : std::invalid_argument {
+    using std::invalid_argument::invalid_argument;
+};
+
+/// What make_roles needs to replay the log. Throws NotALog where this is none, std::invalid_argument (one line) where
+/// its first line was altered or its version is another.
 LogHeader read_header(std::istream& log);
 
 /// The state of the roles where the log begins, as text, from a log at its beginning; empty where it begins with the

@@ -1,5 +1,6 @@
 #include "trace/output.hpp"
 
+#include "core/policy.hpp"
 #include "trace/checkpoint.hpp"
 #include "trace/rank_parts.hpp"
 #include "trace/tables.hpp"
@@ -15,6 +16,9 @@ Place place_of(const std::vector<Place>& places, RoleId role) {
     const auto index = static_cast<std::size_t>(role);
     return index < places.size() ? places[index] : Place{};
 }
+
+/// For the summary of a run that fills the disk.
+constexpr const char* room = ".room";
 
 template <class Row>
 void write_row(LineFile& file, const Row& row) {
@@ -35,15 +39,22 @@ Output::Output(const Scenario& scenario, const RecorderOptions& options)
     begin_parts(scenario.trace, resume);
     if (rank_ > 0) return;
     make_directory(directory_);
+    hold_room(path(room));
     remove_leftovers(scenario.trace, resume.has_value());
     write_file_by_rename(path("scenario.json"), options.scenario_json);
     write_file_by_rename(path("command.txt"), options.command + "\n");
     if (scenario.trace.gradients) open(gradients_, path("gradients.csv"), gradients_header, sizes.gradients);
     if (scenario.trace.updates) open(updates_, path("updates.csv"), updates_header, sizes.updates);
     open(evals_, path("evals.csv"), evals_header, sizes.evals);
+    if (traits(make_policy(scenario.protocol, scenario.lambda())).controller)
+        open(controller_, path("controller.csv"), controller_header, sizes.controller);
     if (rank_ == 0) return;
     if (scenario.trace.timeline) open(timeline_, path("timeline.csv"), timeline_header, sizes.timeline);
     if (scenario.trace.events) log_.emplace(path("events.log"), header_, state_);
+}
+
+Output::~Output() {
+    if (rank_ <= 0) release_room(path(room));
 }
 
 void Output::open(std::optional<LineFile>& file, const std::string& path, std::string_view header,
@@ -58,6 +69,7 @@ void Output::begin_parts(const TraceSpec& trace, const std::optional<RecorderRes
     const bool goes_on = resume && trace.timeline && rank_ >= 0;
     if (rank_ <= 0 && !goes_on) remove_parts(directory_);
     if (rank_ < 0 || (!trace.timeline && !trace.events)) return;
+    make_directory(directory_);  // where that fails, it is what the user named that is told
     make_directory(directory_ + "/ranks");
     const std::string timeline = part_path(directory_, "timeline.csv", rank_);
     // The parts of a run that ended in order have become one.
@@ -75,7 +87,7 @@ void Output::remove_leftovers(const TraceSpec& trace, bool resumes) const {
     const std::pair<const char*, bool> names[] = {{"summary.json", true},          {"workers.csv", true},
                                                   {"servers.csv", true},           {"gradients.csv", !trace.gradients},
                                                   {"updates.csv", !trace.updates}, {"timeline.csv", !trace.timeline},
-                                                  {"events.log", !trace.events}};
+                                                  {"events.log", !trace.events},   {"controller.csv", !resumes}};
     for (const auto& [name, remove] : names) {
         std::error_code error;  // where nothing can be removed nothing can be written, which is reported then
         if (remove) std::filesystem::remove(path(name), error);
@@ -84,7 +96,7 @@ void Output::remove_leftovers(const TraceSpec& trace, bool resumes) const {
 
 bool Output::takes(const Actions& actions) const {
     return (gradients_ && !actions.gradients.empty()) || (updates_ && !actions.updates.empty()) ||
-           (evals_ && !actions.evals.empty()) || log_;
+           (evals_ && !actions.evals.empty()) || (controller_ && !actions.controller.empty()) || log_;
 }
 
 void Output::write_rows(const Actions& actions) {
@@ -95,12 +107,14 @@ void Output::write_rows(const Actions& actions) {
         for (const UpdateRow& row : actions.updates) write_row(*updates_, row);
     if (evals_)
         for (const EvalRow& row : actions.evals) write_row(*evals_, row);
+    if (controller_)
+        for (const ControllerRow& row : actions.controller) write_row(*controller_, row);
 }
 
 TableSizes Output::mark() {
     flush();
     const auto size = [](const std::optional<LineFile>& file) { return file ? file->size() : -1; };
-    return {size(gradients_), size(updates_), size(evals_), size(timeline_)};
+    return {size(gradients_), size(updates_), size(evals_), size(timeline_), size(controller_)};
 }
 
 void Output::write(Time now, RoleId role, const Event& event, const Actions& actions) {
@@ -117,21 +131,32 @@ void Output::write(const Span& span) {
 }
 
 void Output::flush() {
-    for (auto* file : {&gradients_, &updates_, &evals_, &timeline_})
+    for (auto* file : {&gradients_, &updates_, &evals_, &timeline_, &controller_})
         if (*file) (*file)->flush();
     if (log_) log_->flush();
 }
 
 void Output::close() {
-    for (auto* file : {&gradients_, &updates_, &evals_, &timeline_})
+    for (auto* file : {&gradients_, &updates_, &evals_, &timeline_, &controller_})
         if (*file) (*file)->close();
     if (log_) log_->finish();
 }
 
+void Output::abandon() {
+    for (auto* file : {&gradients_, &updates_, &evals_, &timeline_})
+        if (*file) (*file)->abandon();
+    if (log_) log_->abandon();
+}
+
 void Output::finish(Figures& figures, const DriverReport& report, const std::vector<Place>& places) {
-    close();
-    if (rank_ == 0 && timeline_) merge_timelines(directory_, report.ranks);
-    if (rank_ == 0 && log_) merge_event_logs(directory_, report.ranks, header_, state_);
+    if (report.status == Status::disk_full) {
+        abandon();
+    } else {
+        close();
+        if (rank_ == 0 && timeline_) merge_timelines(directory_, report.ranks);
+        if (rank_ == 0 && log_) merge_event_logs(directory_, report.ranks, header_, state_);
+    }
+    release_room(path(room));
 
     LineFile workers(path("workers.csv"), workers_header);
     for (std::size_t i = 0; i < figures.workers().size(); ++i) {

@@ -20,6 +20,9 @@ public:
     /// Creates the directory, removes what an earlier run left there and begins the files that the scenario asks for,
     /// or goes on with them (options.resume); a log of events always begins.
     Output(const Scenario& scenario, const RecorderOptions& options);
+    ~Output();
+    Output(const Output&) = delete;
+    Output& operator=(const Output&) = delete;
 
     /// Whether any file has a row or line for what a step said.
     bool takes(const Actions& actions) const;
@@ -34,7 +37,9 @@ public:
     void flush();
     /// Closes what rows go to; the parts of a rank are whole then.
     void close();
-    /// Closes the files above, makes one file of each of the ranks' parts, and writes workers.csv and servers.csv.
+    /// Closes the files above, makes one file of each of the ranks' parts, and writes workers.csv and servers.csv. Of a
+    /// run that ended as disk_full, the files above lose what is not yet written, and the rest has the room that was
+    /// kept for it.
     void finish(Figures& figures, const DriverReport& report, const std::vector<Place>& places);
     /// The very last file.
     void write_summary(const std::string& text);
@@ -45,6 +50,7 @@ private:
     void remove_leftovers(const TraceSpec& trace, bool resumes) const;
     /// A table from its beginning, or from `size` on.
     void open(std::optional<LineFile>& file, const std::string& path, std::string_view header, std::int64_t size) const;
+    void abandon();
     std::string path(const char* name) const { return directory_ + "/" + name; }
 
     LogHeader header_;
@@ -52,7 +58,7 @@ private:
     std::string directory_;
     int rank_;
     std::int64_t every_;
-    std::optional<LineFile> gradients_, updates_, evals_, timeline_;
+    std::optional<LineFile> gradients_, updates_, evals_, timeline_, controller_;
     std::optional<EventLogWriter> log_;
 };
 

@@ -75,8 +75,9 @@ void merge_timelines(const std::string& directory, int ranks) {
     remove_part(directory, "timeline.csv", ranks);
 }
 
-void merge_event_logs(const std::string& directory, int ranks, const LogHeader& header, const std::string& state) {
-    EventLogWriter out(directory + "/events.log", header, state);
+namespace {
+
+void join(const std::string& directory, int ranks, EventLogWriter& out) {
     std::vector<std::unique_ptr<PartLog>> parts;
     using Next = std::pair<Time, std::size_t>;
     std::priority_queue<Next, std::vector<Next>, std::greater<>> order;
@@ -92,8 +93,27 @@ void merge_event_logs(const std::string& directory, int ranks, const LogHeader& 
         part.next();
         if (!part.done()) order.emplace(part.now(), index);
     }
+}
+
+}  // namespace
+
+void merge_event_logs(const std::string& directory, int ranks, const LogHeader& header, const std::string& state) {
+    EventLogWriter out(directory + "/events.log", header, state);
+    join(directory, ranks, out);
     out.finish();
     remove_part(directory, "events.log", ranks);
+}
+
+bool join_event_logs(const std::string& directory, const std::string& path) {
+    int ranks = 0;
+    std::error_code error;
+    while (fs::exists(part_path(directory, "events.log", ranks), error)) ++ranks;
+    if (ranks == 0) return false;
+    std::ifstream first(part_path(directory, "events.log", 0), std::ios::binary);
+    EventLogWriter out(path, read_header(first));
+    join(directory, ranks, out);
+    out.flush();
+    return true;
 }
 
 std::int64_t keep_part_until(const std::string& path, Time now_ns) {

@@ -20,6 +20,10 @@ void merge_timelines(const std::string& directory, int ranks);
 /// OutputError.
 void merge_event_logs(const std::string& directory, int ranks, const LogHeader& header, const std::string& state = {});
 
+/// Writes to `path` what the parts of a run that was killed have, without an end; they stay. Returns false where there
+/// are none. Throws OutputError, and as read_header does.
+bool join_event_logs(const std::string& directory, const std::string& path);
+
 /// Of a part of timeline.csv keeps what was over at `now_ns`, when a run goes on from there. Returns its size; -1:
 /// there is no such part. Throws OutputError.
 std::int64_t keep_part_until(const std::string& path, Time now_ns);

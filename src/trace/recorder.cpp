@@ -92,6 +92,7 @@ struct Recorder::Impl {
         const auto cut = actions.gradients.begin() + static_cast<std::ptrdiff_t>(save.rows);
         before.gradients.assign(actions.gradients.begin(), cut);
         before.updates = actions.updates;
+        before.controller = actions.controller;
         after.gradients.assign(cut, actions.gradients.end());
         after.evals = actions.evals;
         after.workers = actions.workers;

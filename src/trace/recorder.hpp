@@ -56,13 +56,14 @@ struct ServerRow {
 
 /// How long the tables are, in bytes; -1: there is none.
 struct TableSizes {
-    std::int64_t gradients = -1, updates = -1, evals = -1, timeline = -1;
+    std::int64_t gradients = -1, updates = -1, evals = -1, timeline = -1, controller = -1;
     template <class Self, class F>
     static void each(Self& self, F&& field) {
         field("gradients", self.gradients);
         field("updates", self.updates);
         field("evals", self.evals);
         field("timeline", self.timeline);
+        field("controller", self.controller);
     }
 };
 

@@ -26,6 +26,11 @@ struct EmulatedCosts {
     std::vector<double> slow;                     ///< by worker: factors on that
     double push_s = 0, pull_s = 0, update_s = 0;  ///< of the server, as in cluster.server
     std::int64_t push_bytes = 0, pull_bytes = 0;  ///< of messages; 0: as they are
+    /// The way between a worker and the server, alone.
+    struct Route {
+        double bytes_per_s = 0, latency_s = 0;
+    };
+    std::vector<Route> to_server, from_server;  ///< by worker; empty: messages take what they take
 };
 
 struct RunInput {

@@ -227,7 +227,10 @@ SummaryView read_summary(const std::string& text) try {
     read(json, "time_to_target_s", view.time_to_target_s);
     return view;
 } catch (const nlohmann::json::exception& error) {
-    throw std::invalid_argument(std::string("not a summary: ") + error.what());
+    // Without the library's own number of the error.
+    const std::string what = error.what();
+    const auto end = what.find("] ");
+    throw std::invalid_argument("not a summary: " + (end == std::string::npos ? what : what.substr(end + 2)));
 }
 
 }  // namespace rubato::trace

@@ -115,6 +115,17 @@ char* put_row(char* at, const EvalRow& row) {
     return cells.end();
 }
 
+char* put_row(char* at, const ControllerRow& row) {
+    Cells cells(at);
+    cells << row.time_ns << std::int64_t{row.worker} << row.pushes;
+    cells.reached(row.slowest) << row.slowest_pushes << row.gap;
+    cells.reached(row.last_push_ns).reached(row.interval_ns);
+    cells.reached(row.slowest_last_push_ns).reached(row.slowest_interval_ns);
+    cells.reached(row.r_limit) << row.granted;
+    cells.reached(row.predicted_ns).reached(row.slowest_predicted_ns);
+    return cells.end();
+}
+
 char* put_row(char* at, const Span& span) {
     Cells cells(at);
     cells << std::int64_t{span.role} << std::string_view(span.kind) << span.begin_ns << span.end_ns;

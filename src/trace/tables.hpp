@@ -17,6 +17,10 @@ inline constexpr std::string_view updates_header =
     "time_ns,version,shard,contributors,mean_staleness,samples,epoch,learning_rate,effective_learning_rate";
 inline constexpr std::string_view evals_header =
     "time_ns,version,epoch,samples,train_loss,valid_loss,valid_error,test_loss,test_error,gradient_norm,suboptimality";
+inline constexpr std::string_view controller_header =
+    "time_ns,worker,pushes,slowest,slowest_pushes,gap,last_push_ns,interval_ns,slowest_last_push_ns,slowest_interval_"
+    "ns,"
+    "r_limit,granted,predicted_ns,slowest_predicted_ns";
 inline constexpr std::string_view timeline_header = "role,kind,begin_ns,end_ns,peer,bytes";
 inline constexpr std::string_view workers_header =
     "worker,device,host,gradients,applied,dropped,cancelled,leftover,staleness_mean,staleness_p99,compute_s,"
@@ -29,6 +33,7 @@ inline constexpr std::string_view servers_header =
 char* put_row(char* at, const GradientRow& row);
 char* put_row(char* at, const UpdateRow& row);
 char* put_row(char* at, const EvalRow& row);
+char* put_row(char* at, const ControllerRow& row);
 char* put_row(char* at, const Span& span);
 
 /// What became of the gradients of one worker, or of all.

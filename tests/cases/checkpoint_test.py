@@ -45,6 +45,20 @@ class Checkpoints(Case):
         self.assertFalse((out / "summary.json").exists())
         return path
 
+    def killed_at_once(self, path: Path, out: Path, *options: str) -> None:
+        """Starts a run of a scenario that is not saved for long, and kills it soon."""
+        command = [case.PROGRAM, "run", str(path), "--out", str(out), "--quiet", *options]
+        with subprocess.Popen(command, stderr=subprocess.DEVNULL) as process:
+            limit = time.monotonic() + 60
+            while not (out / "updates.csv").exists():
+                self.assertIsNone(process.poll(), "the run ended before it was killed")
+                self.assertLess(time.monotonic(), limit)
+                time.sleep(0.001)
+            time.sleep(0.05)
+            process.send_signal(signal.SIGKILL)
+        self.assertFalse((out / "summary.json").exists())
+        self.assertEqual([it.name for it in out.glob("checkpoints/*.ckpt")], [])
+
     def resume(self, path: Path, out: Path, *options: str, status: int = 0) -> str:
         done = self.call("run", path, "--out", out, "--resume", *options)
         self.assertEqual(done.returncode, status, done.stderr)
@@ -220,14 +234,89 @@ class Checkpoints(Case):
         (out / "summary.json").unlink()
         for it in out.glob("checkpoints/*.ckpt*"):
             it.unlink()
-        told = self.resume(path, out, status=2)
-        self.assertIn("holds no checkpoint to resume from", told)
         for name, content in keep.items():
             name.write_bytes(content[:500])
         table = (out / "gradients.csv").read_bytes()
-        told = self.resume(path, out, status=2)
-        self.assertIn("none of 2 checkpoints can be read", told)
+        for options in ((), ("--quiet",)):
+            told = self.resume(path, out, *options, status=2)
+            self.assertEqual(told.count("checkpoints can be read"), 1, told)
+            self.assertEqual(told.count("\n"), 1 if options else 2, told)
+            self.assertIn("none of 2 checkpoints can be read", told)
+            for name in keep:
+                self.assertIn(f"{name.name}: is cut off", told)
         self.assertEqual((out / "gradients.csv").read_bytes(), table)
+
+    def test_a_refused_checkpoint_is_told_however_quiet_the_run_is(self) -> None:
+        out = self.work / "killed"
+        path = self.killed(learning({"name": "async"}), out, "60")
+        newest = max(out.glob("checkpoints/*.ckpt"), key=lambda it: int(it.stem))
+        os.truncate(newest, newest.stat().st_size - 100)
+        told = self.resume(path, out, "--quiet")
+        self.assertEqual(told.count("\n"), 1, told)
+        self.assertIn(f"{newest.name}: is cut off", told)
+
+    def test_a_run_that_was_killed_before_its_first_checkpoint_begins_anew(self) -> None:
+        for backend in ("sim", "local"):
+            with self.subTest(backend=backend):
+                epochs = 60 if backend == "sim" else 3  # a simulation is quick
+                scenario = learning({"name": "hardsync"}, stop={"epochs": epochs})
+                scenario["execution"]["checkpoint"] = {"every_epochs": 100}
+                path, out = self.write(scenario), self.work / f"early-{backend}"
+                line = ("--backend", backend)
+                self.killed_at_once(path, out, *line, "--resume")
+                # A kill in the middle of the first save leaves no checkpoint either.
+                (out / "checkpoints").mkdir()
+                (out / "checkpoints" / "15.ckpt.part").write_bytes(b"rubato")
+                told = self.resume(path, out, *line)
+                self.assertIn("unfinished run of this scenario, which has left no checkpoint: the run begins anew",
+                              told)
+                self.assert_one_run(out, epochs)
+                self.assertFalse(list(out.glob("checkpoints/*.part")))
+                whole = self.run_scenario(scenario, *line)
+                self.assertEqual(self.summary(out)["weights_hash"], self.summary(whole)["weights_hash"])
+
+    def test_what_else_lies_in_the_folder_is_never_begun_anew(self) -> None:
+        scenario = learning({"name": "hardsync"})
+        scenario["execution"]["checkpoint"] = {"every_epochs": 100}
+        path, out = self.write(scenario), self.work / "early"
+        self.killed_at_once(path, out, "--backend", "local")
+        kept = {it: it.read_bytes() for it in out.iterdir()}
+        told = self.resume(path, out, "--set", "seed=5", "--backend", "local", status=2)
+        self.assertIn("is of another scenario, which differs in seed;", told)
+        self.assertIn("expected --backend local", self.resume(path, out, status=2))
+        self.assertEqual({it: it.read_bytes() for it in out.iterdir()}, kept)
+        # The result of a whole run, and a run that was never to be saved, are not thrown away.
+        for checkpoint in ({"every_epochs": 100}, None):
+            scenario["execution"] = {"checkpoint": checkpoint} if checkpoint else {}
+            whole = self.run_scenario(scenario)
+            if not checkpoint:
+                (whole / "summary.json").unlink()
+            told = self.resume(self.write(scenario | {"stop": {"epochs": 4}}), whole, status=2)
+            self.assertIn("and no checkpoint to resume from", told)
+        strange = self.work / "strange"
+        strange.mkdir()
+        (strange / "thesis.tex").write_text("x")
+        self.assertIn("it has no scenario.json", self.resume(path, strange, status=2))
+
+    def test_tables_go_on_as_they_were_begun(self) -> None:
+        scenario = learning({"name": "async"}, stop={"epochs": 1}, trace={"gradients": False})
+        out = self.run_scenario(scenario)
+        kept = {it: it.read_bytes() for it in out.iterdir() if it.is_file()}
+        longer = self.write(scenario | {"stop": {"epochs": 3}})
+        for change, keys in (({"gradients": True}, "trace.gradients"), ({"gradients": {"every": 10}, "updates": False},
+                             "trace.gradients, trace.updates"), ({"gradients": False, "timeline": True},
+                             "trace.timeline")):
+            told = self.resume(longer, out, "--set", f"trace={json.dumps(change)}", status=2)
+            self.assertIn(f"was recorded with another {keys}: ", told)
+            self.assertEqual({it: it.read_bytes() for it in out.iterdir() if it.is_file()}, kept)
+        self.resume(longer, out, "--events")
+        self.assertEqual(len(self.rows(out, "updates.csv")), self.summary(out)["updates"])
+        self.assertEqual(self.call("replay", out).returncode, 0)
+
+        scenario["trace"] = {"gradients": {"every": 1}}
+        out = self.run_scenario(scenario)
+        self.resume(self.write(scenario | {"stop": {"epochs": 3}, "trace": {}}), out)
+        self.assert_one_run(out)
 
     def test_a_table_that_lost_rows_is_refused(self) -> None:
         scenario = learning({"name": "async"})

@@ -84,6 +84,21 @@ class Compare(Case):
                         self.check_top(explanation, what)
                         self.check_sums(explanation)
 
+    def test_links_that_nobody_shares(self) -> None:
+        """Transfers are as long whoever else moves: dividing instants among them would tell of meetings only."""
+        def own_links(protocol: dict, seed: int, bandwidth: str) -> dict:
+            scenario = self.scenario(protocol, seed)
+            scenario["cluster"]["network"]["star"] = {"bandwidth": bandwidth, "latency": "20us",
+                                                      "server_bandwidth": "1000Gbps"}
+            return scenario
+
+        for name, protocol in PROTOCOLS.items():
+            runs = [self.run_scenario(own_links(protocol, seed, bandwidth)) for seed, bandwidth in
+                    ((1, "1Gbps"), (2, "0.5Gbps"))]
+            for predicted, measured in (runs, runs[::-1]):
+                with self.subTest(protocol=name):
+                    self.check_top(self.compared(predicted, measured, "--explain")["explanation"], "half the link")
+
     def test_a_network_that_all_wait_in_does_not_hide_the_cause(self) -> None:
         """Here a dearer update costs more on the link, where it makes the pulls meet, than at the server."""
         def slow_link(seed: int, update_s: float) -> dict:
@@ -250,6 +265,44 @@ class Compare(Case):
             self.assertIn(reason, self.refused_call(run, "--", cut))
         (cut / "summary.json").unlink()
         self.assertIn("has no summary.json", self.refused_call(run, "--", cut))
+
+    def test_a_summary_that_is_none_is_told_with_its_line(self) -> None:
+        run = self.run_scenario(self.scenario(PROTOCOLS["async"], stop={"gradients": 80}))
+        summary = run / "summary.json"
+        text = summary.read_text()
+        for broken, told in ((text.rstrip()[:-1], r"summary.json:\d+: the file ends too early"),
+                             (text.replace('"updates": ', '"updates": x'), r'summary.json:\d+: "x80" is not a JSON'),
+                             (text.replace('"throughput"', '"troughput"'), r"not a summary: .*'throughput' not found"),
+                             (text.replace('"updates": 80', '"updates": "80"'), r"not a summary: .*must be number"),
+                             ("[]", r"summary.json: not a summary: ")):
+            summary.write_text(broken)
+            told_here = self.refused_call(run, "--", run)
+            self.assertRegex(told_here, told)
+            self.assertNotIn("exception", told_here)
+        # A run that is there already is told from its summary, too.
+        summary.write_text(text.replace('"throughput"', '"troughput"'))
+        done = self.call("run", self.work / "s1.json", "--out", run, "--quiet")
+        self.assertEqual((done.returncode, done.stdout), (0, ""), done)
+        done = self.call("run", self.work / "s1.json", "--out", run)
+        self.assertEqual((done.returncode, done.stdout), (2, ""), done)
+        self.assertRegex(done.stderr, r"summary.json: not a summary: .*--force repeats the run\n\Z")
+
+    def test_some_rows_are_not_taken_for_all(self) -> None:
+        run = self.run_scenario(self.scenario(PROTOCOLS["async"]))
+        for name, count in (("gradients.csv", 2003), ("updates.csv", 2000)):
+            cut = self.work / f"cut-{name}"
+            shutil.copytree(run, cut)
+            lines = (run / name).read_bytes().split(b"\n")
+            for rows in (0, 2, None):
+                if rows is None:
+                    (cut / name).unlink()
+                else:
+                    (cut / name).write_bytes(b"\n".join([*lines[:rows + 1], b""]))
+                done = self.call("compare", cut, "--", run, "--explain")
+                self.assertEqual(done.returncode, 0)
+                warned = f"{name}: has {rows or 0} rows, but summary.json counts {count}: the table is not used"
+                self.assertEqual(done.stderr.count(warned), 1, done.stderr)
+        self.assertNotIn("warning", self.call("compare", run, "--", run).stderr)
 
     def test_tables_may_be_missing(self) -> None:
         """Without rows the books of the workers tell causes, over the whole run and without following waits."""

@@ -69,6 +69,32 @@ class Loss(unittest.TestCase):
         self.assertEqual(len(gradients), self.check_rows(run / "gradients.csv"))
         self.assertLessEqual(sum(issubclass(one.category, TraceWarning) for one in told), 2)
 
+    def test_a_disk_that_fills_up_ends_the_run_with_a_summary(self) -> None:
+        if subprocess.run(["unshare", "-rm", "true"], check=False, capture_output=True).returncode != 0:
+            self.skipTest("no namespace of mounts of one's own here")
+        disk = self.work / "disk"
+        disk.mkdir()
+        for size in (300, 1024, 3000):
+            for backend in ("sim", "local"):
+                saved = self.work / f"saved-{size}-{backend}"
+                run = [PROGRAM, "run", self.scenario, "--out", disk / "run", "--quiet", "--backend", backend]
+                if backend == "local":
+                    run += ["--set", 'model={"name":"quadratic"}', "--set", "cost={}"]
+                script = 'mount -t tmpfs -o size="$1"k none "$2" && shift && shift && saved=$1 && shift && "$@"; ' \
+                         'status=$?; cp -r "' + str(disk) + '/run" "$saved"; exit $status'
+                done = subprocess.run(["unshare", "-rm", "sh", "-c", script, "sh", str(size), disk, saved, *run],
+                                      capture_output=True, text=True, timeout=120, check=False)
+                with self.subTest(size=size, backend=backend):
+                    self.assertEqual(done.returncode, 3, done.stderr)
+                    self.assertRegex(done.stderr, r"\Arubato: .*the run ended as disk_full: cannot write .*/run/\w+\."
+                                                  r"(csv|log): No space left on device\n\Z")
+                    summary = json.loads((saved / "summary.json").read_text())
+                    self.assertEqual(summary["status"], "disk_full")
+                    self.assertFalse((saved / ".room").exists())
+                    for table in TABLES:
+                        self.check_rows(saved / table)
+                        self.assertTrue((saved / table).read_text().endswith("\n"), table)
+
     def test_kill_at_ten_random_moments(self) -> None:
         draw = random.Random(3)
         rows = []

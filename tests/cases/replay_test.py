@@ -109,6 +109,19 @@ class Replay(Case):
         (run / "events.log").write_text(resealed(lines))
         self.replayed(run, "--weights", status=1)
 
+    def test_what_is_no_log_is_wrong_input(self) -> None:
+        run = self.run_scenario(self.scenario(), "--events")
+        log = (run / "events.log").read_bytes()
+        for content in (b"", b"\n", bytes(range(256)) * 40, log[log.index(b"\n") + 1:]):
+            told = "is no event log" if content else "is empty"
+            (run / "events.log").write_bytes(content)
+            for options in ((), ("--weights",), ("--set", "optimizer.learning_rate=0.01")):
+                said = self.replayed(run, *options, status=2)
+                self.assertRegex(said, rf"\Arubato: [^\n]*events.log: {told}; expected the file [^\n]+\n\Z")
+        # One that was altered is a log that differs.
+        (run / "events.log").write_bytes(log.replace(b"samples=", b"samples=1", 1))
+        self.assertIn("differs: events.log, line 1: the header was altered", self.replayed(run, status=1))
+
     def test_a_log_that_breaks_off_is_computed_as_far_as_it_goes(self) -> None:
         run = self.run_scenario(self.scenario(), "--events")
         log = self.log(run)

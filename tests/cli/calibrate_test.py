@@ -226,6 +226,18 @@ class CalibrateTest(unittest.TestCase):
         self.assertEqual((both["network"]["source"], both["server"]["source"]), ("network", "run"))
         self.assertFalse([text for text in both["notes"] if text.startswith("network")])
 
+    def test_a_mean_in_another_unit_is_refused(self) -> None:
+        self.write("t.csv", "device,batch,seconds\n" + "".join(f"gpu,32,{0.01 + 0.0001 * i}\n" for i in range(30)))
+        self.call("calibrate", "--timings", "t.csv", "--out", "gpu.json")
+        profile = self.read("gpu.json")
+        times = profile["compute"]["gpu"]["batches"]["32"]
+        scenario = self.write("s.json", {**BASE, "cluster": {"profile": "gpu.json", "network": {"model": "flow"}}})
+        for factor in (1000, 0.001):
+            self.write("gpu.json", {**profile, "compute": {"gpu": {**profile["compute"]["gpu"], "batches": {
+                "32": {**times, "mean": factor * times["mean"]}}}}})
+            self.assertRegex(self.refused("check", scenario), r"gpu.json:\d+: compute.gpu.batches.32.mean: expected a "
+                             r"mean between the shortest and the longest time, 0.01 and 0.0129 s, found .*unit")
+
     def test_this_machine_is_measured(self) -> None:
         # The scenario may name the profile that is yet to be written.
         self.write("local.json", {**LOCAL, "cluster": {"profile": "local.profile.json"}})
@@ -289,7 +301,12 @@ class CalibrateTest(unittest.TestCase):
         self.assertIn("is timing only and has no gradients to measure", self.refused("calibrate", "timing.json"))
         self.assertIn("exclude each other", self.refused("calibrate", "timing.json", "--run", "x"))
         self.assertIn("--set is about a scenario", self.refused("calibrate", "--run", "x", "--set", "seed=2"))
-        self.assertIn("--seconds", self.refused("calibrate", "timing.json", "--seconds", "0"))
+        for seconds in ("0", "-1", "nan", "inf", "-inf", "1e9"):
+            self.assertIn("--seconds", self.refused("calibrate", "timing.json", f"--seconds={seconds}"))
+        for table, header in (("timings", "device,batch,seconds,device"), ("network", "bytes,bytes,seconds")):
+            self.write("twice.csv", header + "\n1,32,0.5,gpu\n")
+            self.assertIn(f'twice.csv:1: column "{header.split(",")[0]}" stands there twice',
+                          self.refused("calibrate", f"--{table}", "twice.csv"))
         os.mkdir(self.work / "empty")
         self.assertEqual(self.refused("calibrate", "--run", "empty"),
                          "empty: is no run directory, it has no scenario.json")
@@ -301,6 +318,15 @@ class CalibrateTest(unittest.TestCase):
                     "cluster": {**BASE["cluster"], "network": network}}
         profile = self.round_trip("crowded", scenario)
         self.assertAlmostEqual(profile["network"]["bandwidth"], 1e9, delta=1.5e8)
+
+    def test_a_tenth_of_the_rows_tells_the_same_network(self) -> None:
+        scenario = {**BASE, "workers": {"count": 1, "batch_size": 32}, "stop": {"gradients": 1000},
+                    "trace": {"gradients": {"every": 10}}}
+        self.run_scenario("some", scenario)
+        self.call("calibrate", "--run", "some")
+        network = self.read("some.profile.json")["network"]
+        self.assertAlmostEqual(network["bandwidth"], 1e9, delta=2e7)
+        self.assertLess(network["largest_error"], 0.01)
 
     def test_runs_in_which_nothing_takes_time(self) -> None:
         star = {"bandwidth": "1GBps", "latency": 0}
@@ -321,14 +347,19 @@ class CalibrateTest(unittest.TestCase):
         gradients.write_text("\n".join(lines[:3] + ["1,2"] + lines[4:]), encoding="utf-8")
         self.assertEqual(self.refused("calibrate", "--run", "one"),
                          "one/gradients.csv:4: expected 17 cells as in the first line, found 2")
-        gradients.write_text(lines[0] + "\n", encoding="utf-8")
-        self.assertIn("no gradient was computed to its end", self.refused("calibrate", "--run", "one"))
+        # Of two rows the books of all the others would be told.
+        for rows in (1, 3):
+            gradients.write_text("\n".join(lines[:rows]) + "\n", encoding="utf-8")
+            self.assertRegex(self.refused("calibrate", "--run", "one"), r"one/gradients.csv: has [01] rows of worker "
+                             r"0, which has begun \d+ gradients by workers.csv: expected the whole table")
         # A killed run leaves a cut line, and no summary.
         gradients.write_text(whole[:-20], encoding="utf-8")
         for name in ("summary.json", "workers.csv", "servers.csv"):
             os.remove(self.work / "one" / name)
         answer = self.call("calibrate", "--run", "one", "--out", "killed.json")
         self.assertIn("the run did not come to its end", answer.stderr)
+        gradients.write_text(lines[0] + "\n", encoding="utf-8")
+        self.assertIn("no gradient was computed to its end", self.refused("calibrate", "--run", "one"))
         self.assertEqual(sorted(self.read("killed.json")),
                          ["compute", "cores", "date", "host", "levels", "notes", "profile_version"])
         os.remove(gradients)

@@ -142,7 +142,7 @@ TEST_CASE("every name of a value is explained, aliases too") {
     CHECK(has(soft, "--set protocol.name=n-softsync"));
     CHECK(word_texts("ssp").front().starts_with("ssp (not yet): "));
     CHECK_FALSE(has(word_texts("ssp").front(), "--set"));
-    CHECK(word_texts("none").size() == 2);
+    CHECK(word_texts("none").size() == 3);
     CHECK(has(word_texts("inverse-n").front(), "value of   optimizer.staleness_rule\n"));
 }
 

@@ -194,6 +194,27 @@ class ProgramTest(unittest.TestCase):
             self.assertEqual(json.loads(self.read(out, "summary.json"))["status"], "interrupted")
         self.assertIn("ended as interrupted", self.refused(*command[1:]))
 
+    def test_an_echo_of_a_signal_is_no_second_one(self) -> None:
+        for pause, status in ((0.005, 3), (1.2, -signal.SIGTERM)):
+            out = f"pause{pause}"
+            # Cannot end in order before the second signal where that is to end it: its one gradient takes long.
+            command = [PROGRAM, "run", "timing.json", "--set", "stop.epochs=1000000", "--out", out, "--quiet"]
+            if status < 0:
+                command = [PROGRAM, "run", "learning.json", "--backend", "local", "--out", out, "--quiet", "--set",
+                           'execution.emulate={"slow":{"0":1}, "compute":true}', "--set",
+                           'cluster.devices={"default":{"a":60}}', "--set", "workers.count=1"]
+            with subprocess.Popen(command, cwd=self.scratch.name, stderr=subprocess.PIPE) as run:
+                until = time.monotonic() + 60
+                while not os.path.exists(self.path(out, "evals.csv")) and time.monotonic() < until:
+                    time.sleep(0.02)
+                time.sleep(0.1)
+                run.send_signal(signal.SIGTERM)
+                time.sleep(pause)
+                run.send_signal(signal.SIGTERM)
+                _, stderr = run.communicate(timeout=60)
+                self.assertEqual(run.returncode, status, stderr)
+            self.assertEqual(os.path.exists(self.path(out, "summary.json")), status == 3)
+
     def test_a_rule_that_fails_in_mid_run_names_its_inputs(self) -> None:
         rule = 'optimizer.staleness_rule={"expression":"2-version"}'
         message = self.refused("run", "learning.json", "--set", rule)

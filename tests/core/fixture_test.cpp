@@ -5,6 +5,7 @@
 
 #include <doctest/doctest.h>
 #include <fmt/format.h>
+#include <cmath>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -17,6 +18,50 @@ using namespace rubato::test;
 namespace {
 
 using Arguments = std::map<std::string, std::string>;
+
+/// Keys of single protocols; whether it is one.
+bool set_protocol(ProtocolSpec& protocol, const std::string& key, const std::string& value) {
+    DsspSpec& dssp = protocol.dssp;
+    if (key == "update")
+        protocol.per_gradient = value == "per-gradient";
+    else if (key == "bound")
+        protocol.bound = value == "none" ? std::nullopt : std::optional(std::stoll(value));
+    else if (key == "lower")
+        dssp.lower_bound = std::stoll(value);
+    else if (key == "r_max")
+        dssp.r_max = std::stoll(value);
+    else if (key == "mode")
+        dssp.mode = value == "literal_next"   ? DsspSpec::Mode::literal_next
+                    : value == "literal_full" ? DsspSpec::Mode::literal_full
+                                              : DsspSpec::Mode::strict;
+    else if (key == "table")
+        dssp.table_on_every_push = value == "every-push";
+    else if (key == "intervals")
+        dssp.intervals_with_waits = value == "with-waits";
+    else if (key == "grants")
+        dssp.exact_grants = value == "exact";
+    else if (key == "first_intervals")
+        dssp.intervals_from_start = value == "from-start";
+    else if (key == "leftover_grants")
+        dssp.keep_grants = value == "keep";
+    else if (key == "k")
+        protocol.k = std::stoll(value);
+    else if (key == "dependency")
+        protocol.single_dependency = value == "single";
+    else if (key == "backups")
+        protocol.backups = std::stoi(value);
+    else if (key == "per_update")
+        protocol.gradients_per_update = std::stoi(value);
+    else if (key == "threshold")
+        protocol.delay_threshold = std::stoll(value);
+    else if (key == "cancel")
+        protocol.cancel = value == "true";
+    else if (key == "admit")
+        protocol.admit = value == "pace" ? Admit::pace : value == "discard" ? Admit::discard : Admit::withhold;
+    else
+        return false;
+    return true;
+}
 
 Scenario scenario_of(const Arguments& arguments) {
     Scenario scenario;
@@ -49,7 +94,11 @@ Scenario scenario_of(const Arguments& arguments) {
                                                      : value == "inverse-staleness"
                                                          ? StalenessRule::Kind::inverse_staleness
                                                          : throw std::runtime_error("unknown rule " + value);
-        else if (key != "samples")
+        else if (key == "sampling")
+            scenario.data.sampling = value == "strided"   ? Sampling::strided
+                                     : value == "sharded" ? Sampling::sharded
+                                                          : throw std::runtime_error("unknown sampling " + value);
+        else if (key != "samples" && !set_protocol(scenario.protocol, key, value))
             throw std::runtime_error("unknown key " + key);
     }
     return scenario;
@@ -66,6 +115,7 @@ std::string perform(std::unique_ptr<ToyCluster>& cluster, const std::string& lin
         return cluster->settle();
     }
     if (command == "compute") {
+        if (arguments.count("at")) cluster->set_time(static_cast<Time>(std::llround(std::stod(arguments["at"]) * 1e9)));
         cluster->compute(std::stoi(arguments.at("worker")),
                          arguments.count("loss") ? std::stod(arguments["loss"]) : 1.0);
         return cluster->settle();

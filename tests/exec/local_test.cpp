@@ -172,3 +172,47 @@ TEST_CASE("local: a gradient that takes longer than the limit of a stall is no s
     const auto task = learn::make_task(scenario);
     CHECK(run_here(scenario, *task).report.status == Status::finished);
 }
+
+TEST_CASE("local: messages over emulated links take their time, one after another in each direction") {
+    for (const char* protocol : {"hardsync", "n-softsync", "async"}) {
+        Scenario scenario = small_training(protocol, 3, 10);
+        scenario.stop.epochs = 1;
+        const auto task = learn::make_task(scenario);
+        trace::EmulatedCosts costs;
+        costs.slow = {1, 1, 1};
+        costs.push_bytes = 20'000;
+        costs.pull_bytes = 10'000;
+        costs.pull_s = 1e-4;  // replies come from a lane
+        costs.to_server.assign(3, {2e6, 0.002});
+        costs.from_server.assign(3, {2e6, 0.001});
+        exec::RunInput input;
+        input.emulated = &costs;
+        trace::RecorderOptions options;
+        options.samples = task->samples();
+        options.parameters = task->parameters();
+        trace::Recorder recorder(scenario, options);
+        Ledger ledger;
+        std::mutex mutex;
+        int pushes = 0, pulls = 0;
+        input.scenario = &scenario;
+        input.task = task.get();
+        input.samples = task->samples();
+        input.parameters = task->parameters();
+        input.recorder = &recorder;
+        input.observer = [&](Time now, RoleId, const Event& event, const Actions& actions) {
+            const std::lock_guard lock(mutex);
+            ledger.add(actions);
+            const auto* delivered = std::get_if<Delivered>(&event);
+            if (delivered == nullptr || delivered->payload.buffer == no_buffer) return;
+            const bool push = delivered->channel == Channel::gradient;
+            ++(push ? pushes : pulls);
+            CHECK(delivered->started_ns >= delivered->sent_ns);
+            CHECK(now - delivered->sent_ns >= (push ? 12'000'000 : 6'000'000));
+        };
+        CAPTURE(protocol);
+        CHECK(exec::run_local(input).status == Status::finished);
+        CHECK(pushes >= 19);
+        CHECK(pulls > 0);
+        CHECK(ledger.count(Outcome::applied) + ledger.count(Outcome::leftover) == pushes);
+    }
+}

@@ -131,6 +131,42 @@ TEST_CASE("mail: padding goes along and comes to nothing") {
     CHECK(worker.taken() == std::vector<ActionId>{1, 2, 3});
 }
 
+TEST_CASE("mail: both ends know of a long payload that moves, and of none that waits for a slot") {
+    for (const std::int64_t padding : {std::int64_t{100}, 3 * (std::int64_t{1} << 24)}) {
+        CAPTURE(padding);
+        const bool is_long = padding > 65536;
+        MemoryNet net(2);
+        End server(net, 0, 40, small_pieces()), worker(net, 1, 40, small_pieces());
+        bool sender_knew = false, receiver_knew = false;
+        const auto turn = [&](int times) {
+            for (int i = 0; i < times; ++i) {
+                worker.turn();
+                sender_knew = sender_knew || worker.mail.flowing();
+                server.turn();
+                receiver_knew = receiver_knew || server.mail.flowing();
+            }
+        };
+        worker.push(1, 1, 1, 40, padding);
+        turn(40);
+        CHECK(sender_knew == is_long);
+        CHECK(receiver_knew == is_long);
+        REQUIRE(server.deliveries().size() == 1);
+        CHECK_FALSE(worker.mail.flowing());
+        CHECK_FALSE(server.mail.flowing());
+        sender_knew = receiver_knew = false;
+        worker.push(1, 2, 2, 40, padding);
+        turn(40);
+        CHECK_FALSE(sender_knew);
+        CHECK_FALSE(receiver_knew);
+        server.office.release(server.deliveries().front().payload.buffer, 0);
+        turn(40);
+        CHECK(receiver_knew == is_long);
+        REQUIRE(server.deliveries().size() == 2);
+        CHECK_FALSE(server.mail.flowing());
+        CHECK_FALSE(worker.mail.flowing());
+    }
+}
+
 TEST_CASE("mail: whatever the order of turns, each channel keeps its order and nothing is lost") {
     std::mt19937 random(7);
     for (int trial = 0; trial < 200; ++trial) {

@@ -15,7 +15,8 @@ struct Bench {
     static constexpr std::int64_t size = 5000;
     BufferPool buffers{size};
     Optimizer optimizer;
-    LateUpdate late{buffers, optimizer};
+    Kept kept{buffers};
+    LateUpdate late{buffers, optimizer, kept};
     BufferId old_version = buffers.allocate();
     std::vector<BufferId> gradients;
     Actions actions;
@@ -37,8 +38,7 @@ struct Bench {
     /// What the new version has to be: by a pass of its own over fresh memory.
     std::vector<float> expected(const OptimizerSpec& spec) {
         std::vector<float> weights(size);
-        UpdateJob job = resolve(update, actions, old_version, buffers);
-        job.to = weights;
+        const auto job = resolve(update, actions, buffers.data(old_version), weights, buffers, kept, optimizer);
         Optimizer own(spec, size);
         run(job, own);
         return weights;

@@ -4,12 +4,13 @@ Usage: faults_test.py RUBATO SHIM, a library whose MPI_Init_thread grants what R
 """
 
 import os
+import re
 import signal
 import subprocess
 import sys
 import unittest
 
-from launch import LaunchTest
+from launch import MPIRUN, PROGRAM, LaunchTest
 
 SHIM = os.path.abspath(sys.argv.pop(1))
 
@@ -58,6 +59,35 @@ class FaultsTest(LaunchTest):
             line = self.refused(self.command(2, endless("async"), "run", "--backend", backend))
             self.assertIn("2 copies", line)
 
+    def test_copies_of_a_command_that_is_for_one_are_refused_in_one_line(self) -> None:
+        self.run_on("sim", endless("async") | {"stop": {"epochs": 1}}, "one")
+        one, scenario = self.path("one"), self.path("one.json")
+        for words in (["replay", one], ["check", scenario], ["compare", one, "--", one], ["list", "protocols"],
+                      ["init", self.path("new.json")], ["help", "protocol.n"], ["plot", "curves", one], ["table", one]):
+            with self.subTest(words[0]):
+                done = subprocess.run([*MPIRUN, "-n", "3", PROGRAM, *words], capture_output=True, text=True, timeout=60,
+                                      check=False)
+                self.assertEqual((done.returncode, done.stdout.count("rubato")), (2, 0), done)
+                lines = [line for line in done.stderr.splitlines() if line.startswith("rubato:")]
+                self.assertEqual(len(lines), 1, done.stderr)
+                self.assertIn(f"{words[0]}: a launcher has started 3 copies", lines[0])
+        self.assertFalse(os.path.exists(self.path("new.json")))
+
+    def test_a_mistake_on_the_command_line_is_told_once(self) -> None:
+        for words in (["run", "--bakend", "mpi"], ["calibrate", "--runn", "x"], ["rum"]):
+            line = self.refused([*MPIRUN, "-n", "3", PROGRAM, *words])
+            self.assertIn("did you mean", line)
+
+    def test_a_folder_that_cannot_be_made_is_named_as_it_was_given(self) -> None:
+        with open(self.path("file"), "w", encoding="utf-8"):
+            pass
+        command = self.command(4, endless("async"), "run", "--backend", "mpi")
+        given = [self.path("file", "run") if it == self.path("run") else it for it in command]
+        done = subprocess.run(given, capture_output=True, text=True, timeout=60, check=False)
+        self.assertEqual(done.returncode, 2, done.stderr)
+        self.assertIn(f"cannot write {self.path('file', 'run')}: ", done.stderr)
+        self.assertNotIn("ranks:", done.stderr)
+
     def test_a_mistake_in_the_scenario_is_told_once(self) -> None:
         scenario = endless("async")
         scenario["protocol"]["nam"] = 1
@@ -100,6 +130,20 @@ class FaultsTest(LaunchTest):
         self.assertGreater(self.summary("run")["time_s"], 7)
         self.assertIn("last word of worker 1", self.summary("run")["status_detail"])
         self.assert_books("run")
+        self.assert_replays("run")
+        # The log of the lost rank breaks off before its last gradients, which the server has applied.
+        pushed = sum(row["push_ns"] != "" for row in self.rows("run", "gradients.csv"))
+        done = subprocess.run([PROGRAM, "replay", self.path("run"), "--weights"], capture_output=True, text=True,
+                              timeout=120, check=False)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        told = re.search(r"the same losses of (\d+) gradients", done.stdout)
+        self.assertIsNotNone(told, done.stdout)
+        self.assertGreaterEqual(int(told[1]), pushed)
+        again = self.path("again")
+        subprocess.run([PROGRAM, "replay", self.path("run"), "--set", "optimizer.learning_rate=0.001", "--out", again,
+                        "--quiet"], capture_output=True, timeout=120, check=True)
+        self.assert_books("again")
+        self.assertEqual(self.summary("again")["gradients"], self.summary("run")["gradients"])
 
     def test_a_first_rank_that_stands_still_ends_the_run_without_a_summary(self) -> None:
         command = self.command(4, endless("async"), "run", "--backend", "mpi")
@@ -120,21 +164,45 @@ class FaultsTest(LaunchTest):
                 self.assertNotEqual(status, 0, output)
                 self.assertLess(took, 10)
                 self.assertFalse(os.path.exists(self.path(out, "summary.json")))
+                self.assert_all_lines_but_the_last(out)
                 if rank != 0:
                     self.assert_whole_lines(out)
+                for options in ((), ("--weights",)):
+                    done = subprocess.run([PROGRAM, "replay", self.path(out), *options], capture_output=True, text=True,
+                                          timeout=120, check=False)
+                    self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+                    self.assertIn("breaks off", done.stderr)
 
     def test_a_signal_to_the_launcher_ends_it_in_order(self) -> None:
-        for number, what in enumerate((signal.SIGTERM, signal.SIGINT)):
-            out = f"run{number}"
-            command = self.command(4, endless("n-softsync"), out, "--backend", "mpi")
-            status, output, _ = self.disturbed(command, lambda process, what=what: process.send_signal(what),
-                                               self.path(out, "updates.csv"))
-            self.assertNotEqual(status, 0, output)
-            self.assert_whole_lines(out)
-            # There is about a second; a busy machine may not get to the summary in it.
-            if os.path.exists(self.path(out, "summary.json")):
+        for what in (signal.SIGTERM, signal.SIGINT):
+            # There is about a second; a busy machine may not get to the summary in it, but not every time.
+            in_order = 0
+            for attempt in range(4):
+                out = f"run{what}-{attempt}"
+                command = self.command(4, endless("n-softsync"), out, "--backend", "mpi")
+                status, output, _ = self.disturbed(command, lambda process, what=what: process.send_signal(what),
+                                                   self.path(out, "updates.csv"))
+                self.assertNotEqual(status, 0, output)
+                self.assert_whole_lines(out)
+                if not os.path.exists(self.path(out, "summary.json")):
+                    continue
+                in_order += 1
                 self.assertEqual(self.summary(out)["status"], "interrupted")
                 self.assert_books(out)
+                self.assert_replays(out)
+                break
+            self.assertEqual(in_order, 1, f"no summary after signal {what}")
+
+    def test_a_signal_to_any_rank_ends_the_run(self) -> None:
+        for rank in (0, 2):
+            out = f"rank{rank}"
+            command = self.command(4, endless("async"), out, "--backend", "mpi")
+            status, output, _ = self.disturbed(command, self.signal_rank(rank, signal.SIGTERM),
+                                               self.path(out, "updates.csv"))
+            self.assertNotEqual(status, 0, output)
+            self.assertEqual(self.summary(out)["status"], "interrupted")
+            self.assert_books(out)
+            self.assert_whole_lines(out)
 
 
 if __name__ == "__main__":

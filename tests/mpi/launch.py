@@ -75,18 +75,36 @@ class LaunchTest(unittest.TestCase):
             for outcome in told:
                 self.assertEqual(sum(row["outcome"] == outcome for row in mine), int(worker[outcome]))
 
-    def assert_replays(self, out: str) -> None:
-        done = subprocess.run([PROGRAM, "replay", self.path(out)], capture_output=True, text=True, timeout=120,
-                              check=False)
+    def assert_replays(self, out: str, *options: str) -> None:
+        done = subprocess.run([PROGRAM, "replay", self.path(out), *options], capture_output=True, text=True,
+                              timeout=120, check=False)
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        if "--weights" in options:
+            self.assertIn(f"the same final weights {self.summary(out)['weights_hash']}", done.stdout)
 
     def assert_whole_lines(self, out: str) -> None:
         for folder, _, names in os.walk(self.path(out)):
             for name in names:
                 with open(os.path.join(folder, name), "rb") as file:
                     text = file.read()
-                if name != "summary.json":
+                if name not in ("summary.json", ".room"):
                     self.assertTrue(not text or text.endswith(b"\n"), name)
+
+    def assert_all_lines_but_the_last(self, out: str) -> None:
+        """What a process leaves that is killed while it writes: whole lines, and a last one that may be cut."""
+        tables = 0
+        for folder, _, names in os.walk(self.path(out)):
+            for name in names:
+                with open(os.path.join(folder, name), encoding="utf-8") as file:
+                    lines = file.read().split("\n")[:-1]
+                if name.startswith("events.log"):
+                    for line in lines:
+                        self.assertRegex(line, r"\A(H|S|E|A|R|END) [0-9a-f]{16} ", name)
+                elif ".csv" in name:
+                    tables += 1
+                    self.assertEqual({len(line.split(",")) for line in lines}, {len(lines[0].split(","))}, name)
+                    self.assertRegex(lines[0], r"\A[a-z_,]+\Z", name)
+        self.assertGreater(tables, 2)
 
     def disturbed(self, command: list[str], disturb: Callable[[subprocess.Popen[str]], None],
                   begun: str, seconds: float = 60) -> tuple[int, str, float]:

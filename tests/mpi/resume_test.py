@@ -10,7 +10,7 @@ import time
 import unittest
 from typing import Any
 
-from launch import LaunchTest
+from launch import PROGRAM, LaunchTest
 
 POLICIES = [{"name": "hardsync"}, {"name": "n-softsync", "n": 1}, {"name": "n-softsync", "n": 2}, {"name": "async"}]
 SAMPLES = 1003
@@ -86,6 +86,10 @@ class ResumeTest(LaunchTest):
             self.assertAlmostEqual(seconds, summary["time_s"], delta=0.02 * summary["time_s"])
         self.assertFalse(os.path.exists(self.path(out, "ranks")))
         self.assert_replays(out)
+        computed = subprocess.run([PROGRAM, "replay", self.path(out), "--weights", "--evaluate"], capture_output=True,
+                                  text=True, timeout=120, check=False)
+        self.assertEqual(computed.returncode, 0, computed.stdout + computed.stderr)
+        self.assertIn(f"the same final weights {summary['weights_hash']}", computed.stdout)
 
     def test_killed_runs_go_on_as_one_run(self) -> None:
         for number, policy in enumerate(POLICIES):
@@ -116,6 +120,17 @@ class ResumeTest(LaunchTest):
                 self.assertEqual(len(self.checkpoints(out)), 1, told)
                 self.resume(scenario, out)
                 self.assert_one_run(out)
+
+    def test_a_kill_before_the_first_checkpoint_begins_anew(self) -> None:
+        scenario, out = learning({"name": "hardsync"}), "early"
+        scenario["execution"]["checkpoint"] = {"every_epochs": 100}
+        command = self.command(5, scenario, out, "--backend", "mpi", "--quiet", "--resume")
+        self.disturbed(command, self.signal_rank(0, signal.SIGKILL), self.path(out, "gradients.csv"))
+        self.assertEqual(self.checkpoints(out), [])
+        self.assertIn("which has left no checkpoint: the run begins anew", self.resume(scenario, out))
+        self.assert_one_run(out)
+        whole = self.run_on("local", scenario, "whole")
+        self.assertEqual(self.summary(out)["weights_hash"], whole["weights_hash"])
 
     def test_other_ranks_need_not_see_the_checkpoint_and_another_scenario_is_refused_in_one_line(self) -> None:
         scenario = learning({"name": "hardsync"})

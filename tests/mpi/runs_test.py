@@ -13,11 +13,14 @@ from launch import MPIRUN, PROGRAM, LaunchTest, weights_hash
 POLICIES = [{"name": "hardsync"}, {"name": "n-softsync", "n": 1}, {"name": "n-softsync", "n": 2}, {"name": "async"}]
 
 
-def learning(policy: dict, count: int, batch_size: int = 16, samples: int = 203) -> dict:
-    """A small network on small data."""
+NOTE_BYTES = 3072  # longer payloads do not ride in a note
+
+
+def learning(policy: dict, count: int, batch_size: int = 16, samples: int = 203, hidden: int = 12) -> dict:
+    """A small network on small data; payloads are longer than a note from 20 hidden units on."""
     return {
         "data": {"samples": samples, "shape": [6, 6, 1], "test_samples": 50, "classes": 4},
-        "model": {"name": "mlp", "hidden": [12]},
+        "model": {"name": "mlp", "hidden": [hidden]},
         "workers": {"count": count, "batch_size": batch_size},
         "protocol": policy,
         "optimizer": {"name": "momentum", "learning_rate": 0.05},
@@ -40,7 +43,7 @@ class RunsTest(LaunchTest):
                 self.assertEqual(summary["engine"]["ranks"], 5)
                 self.assertLess(summary["engine"]["clock_residual_s"], 0.05)
                 self.assert_books(out)
-                self.assert_replays(out)
+                self.assert_replays(out, "--weights", "--evaluate")
                 self.assertEqual(len(self.rows(out, "evals.csv")), 4)
                 # Each sample is handed out once an epoch, whoever computes on it; leftovers count.
                 for epoch in range(3):
@@ -50,15 +53,84 @@ class RunsTest(LaunchTest):
                             seen += range(int(row["data_first"]), int(row["data_first"]) + int(row["samples"]))
                     self.assertEqual(sorted(seen), list(range(203)))
 
+    def test_policies_that_hold_or_drop_keep_their_books_and_replay(self) -> None:
+        # What each promises of the staleness of what is applied; None: nothing.
+        policies = [({"name": "bsp"}, 0), ({"name": "bsp", "update": "per-gradient"}, 3), ({"name": "asp"}, None),
+                    ({"name": "ssp", "bound": 1}, 9), ({"name": "ssp", "bound": 0}, 3),
+                    ({"name": "dssp", "lower_bound": 0, "r_max": 2}, 15),
+                    ({"name": "dssp", "mode": "literal_next", "lower_bound": 0}, None),
+                    ({"name": "bounded-delay", "k": 3}, 4), ({"name": "backup-workers"}, 0), ({"name": "rennala"}, 0),
+                    ({"name": "ringmaster", "delay_threshold": 2, "cancel": True}, 1),
+                    ({"name": "admission", "bound": 1, "admit": "pace"}, 1),
+                    ({"name": "admission", "bound": 1, "admit": "discard"}, 1),
+                    ({"name": "admission", "bound": 1, "admit": "withhold"}, 1)]
+        for number, (policy, limit) in enumerate(policies):
+            with self.subTest(policy):
+                out = f"kin{number}"
+                summary = self.run_on("mpi", learning(policy, 4), out)
+                self.assertEqual((summary["backend"], summary["status"]), ("mpi", "finished"))
+                self.assert_books(out)
+                self.assert_replays(out)
+                rows = self.rows(out, "gradients.csv")
+                applied = [row for row in rows if row["outcome"] == "applied"]
+                if limit is not None:
+                    self.assertLessEqual(max(int(row["staleness"]) for row in applied), limit)
+                # Each sample is applied once an epoch, or left over at the end; dropped batches were dealt again.
+                seen = [(row["data_epoch"], int(row["data_first"]) + i) for row in rows
+                        if row["outcome"] in ("applied", "leftover") for i in range(int(row["samples"]))]
+                self.assertEqual(len(seen), 3 * 203)
+                self.assertEqual(len(set(seen)), 3 * 203)
+                workers = self.rows(out, "workers.csv")
+                for outcome in ("dropped", "cancelled"):
+                    self.assertEqual(sum(int(row[outcome]) for row in workers), summary["gradients"][outcome])
+                self.assertEqual(os.path.exists(self.path(out, "controller.csv")), policy["name"] == "dssp")
+
     def test_hardsync_has_the_same_weights_as_the_other_backends(self) -> None:
         for count, batch_size in ((1, 32), (2, 7), (4, 16)):
             with self.subTest(count=count):
-                scenario = learning({"name": "hardsync"}, count, batch_size)
                 hashes = {
-                    self.run_on(backend, scenario, f"{backend}{count}")["weights_hash"]
-                    for backend in ("sim", "local", "mpi")
+                    self.run_on(backend, learning({"name": name}, count, batch_size), f"{name}-{backend}{count}")[
+                        "weights_hash"]
+                    for backend in ("sim", "local", "mpi") for name in ("hardsync", "bsp")
                 }
                 self.assertEqual(len(hashes), 1)
+
+    def test_payloads_beside_the_note_are_those_that_were_sent(self) -> None:
+        """Each policy computed again from its events; hardsync has the weights of the other backends as well."""
+        for number, policy in enumerate(POLICIES):
+            with self.subTest(policy):
+                out, scenario = f"run{number}", learning(policy, 3, hidden=64)
+                summary = self.run_on("mpi", scenario, out)
+                self.assertGreater(summary["traffic"]["bytes"], 3 * NOTE_BYTES * summary["traffic"]["messages"])
+                self.assert_replays(out, "--weights", "--evaluate")
+                if policy["name"] == "hardsync":
+                    others = {self.run_on(it, scenario, it)["weights_hash"] for it in ("sim", "local")}
+                    self.assertEqual(others, {summary["weights_hash"]})
+
+    def test_optimizers_and_rules_on_weights(self) -> None:
+        optimizers = ({"name": "nesterov", "schedule": {"name": "cosine"}, "warm_up": {"epochs": 1}},
+                      {"name": "adam", "learning_rate": 0.005, "weight_decay": 0.01, "decoupled_weight_decay": True},
+                      {"name": "momentum", "momentum_rule": "decoupled"},
+                      {"name": "sgd", "staleness_rule": {"name": "delay-compensation", "strength": 0.5}},
+                      {"name": "momentum", "staleness_rule": {"name": "delay-compensation", "mean_square": "worker"}},
+                      {"name": "adagrad", "staleness_rule": "gap-aware"})
+        for number, optimizer in enumerate(optimizers):
+            with self.subTest(optimizer):
+                more = {"optimizer": {"learning_rate": 0.02, **optimizer}}
+                one = learning({"name": "hardsync"}, 2) | more
+                hashes = {
+                    self.run_on(backend, one, f"{backend}-{number}")["weights_hash"]
+                    for backend in ("sim", "mpi")
+                }
+                self.assertEqual(len(hashes), 1)
+                for policy in ({"name": "async"}, {"name": "n-softsync", "n": 2}):
+                    out = f"{policy['name']}-{number}"
+                    summary = self.run_on("mpi", learning(policy, 4) | more, out)
+                    self.assert_books(out)
+                    again = subprocess.run([PROGRAM, "replay", self.path(out), "--weights"], capture_output=True,
+                                           text=True, timeout=120, check=False)
+                    self.assertEqual(again.returncode, 0, again.stdout + again.stderr)
+                    self.assertIn(f"the same final weights {summary['weights_hash']}", again.stdout)
 
     def test_every_gradient_counts_once(self) -> None:
         # Every gradient is the constant 1, the rate is 1, so the weight is minus the number of updates.
@@ -138,7 +210,7 @@ class RunsTest(LaunchTest):
         packed = self.run_on("mpi", scenario, "packed", ranks=4)
         self.assertEqual(packed["weights_hash"], self.run_on("local", scenario, "local")["weights_hash"])
         self.assert_books("packed")
-        self.assert_replays("packed")
+        self.assert_replays("packed", "--weights")
 
     def test_the_timeline_has_the_spans_of_every_role(self) -> None:
         self.run_on("mpi", learning({"name": "async"}, 2), "run")
@@ -166,6 +238,33 @@ class RunsTest(LaunchTest):
         self.assertEqual(summary["traffic"]["bytes"], 300_000 * pushes + 200_000 * pulls)
         server = self.rows("emulated", "servers.csv")[0]
         self.assertGreaterEqual(float(server["update_s"]), 0.001 * summary["updates"])
+
+    def test_an_emulated_network_takes_its_time(self) -> None:
+        scenario = learning({"name": "async"}, 2, samples=600) | {
+            "cost": {"push_bytes": "300kB", "pull_bytes": "200kB"},
+            "cluster": {"network": {"star": {"bandwidth": "10MBps", "latency": "1ms", "server_bandwidth": "1GBps"}}},
+            "execution": {"emulate": {"messages": True, "network": True}},
+        }
+        self.run_on("mpi", scenario, "emulated")
+        self.assert_books("emulated")
+        self.assert_replays("emulated")
+        # Two links' latency, and the bytes over the worker's own one.
+        least = {"push": 0.032, "pull": 0.022}
+        for row in self.rows("emulated", "timeline.csv"):
+            if row["kind"] in least:
+                self.assertGreaterEqual((int(row["end_ns"]) - int(row["begin_ns"])) * 1e-9, least[row["kind"]] - 1e-4)
+                self.assertEqual(int(row["bytes"]), 300_000 if row["kind"] == "push" else 200_000)
+        profile = self.path("profile.json")
+        subprocess.run([PROGRAM, "calibrate", "--run", self.path("emulated"), "--out", profile], check=True,
+                       capture_output=True, timeout=60)
+        with open(profile, encoding="utf-8") as file:
+            network = json.load(file)["network"]
+        # The workers share this host, and no link.
+        self.assertAlmostEqual(network["server_bandwidth"] / network["bandwidth"], 2)
+        told = {message["bytes"]: message["seconds"] for message in network["messages"]}
+        for size, seconds in ((300_000, least["push"]), (200_000, least["pull"])):
+            self.assertGreaterEqual(told[size], seconds - 1e-4)
+            self.assertLess(told[size], seconds + 0.02)
 
     def test_evaluations_beside_and_in_pauses(self) -> None:
         for mode in ("rank", "pause", "deferred"):

@@ -1,7 +1,9 @@
 // Simulated training held against plain loops that a reader can check: bit for bit where the protocol fixes the order
 // of the sums.
+#include "core/learning_rate.hpp"
 #include "learn/apply.hpp"
 #include "learn/pool.hpp"
+#include "support/optimizers.hpp"
 #include "support/simulate.hpp"
 
 #include <doctest/doctest.h>
@@ -38,6 +40,7 @@ struct Loop {
     learn::Optimizer optimizer{scenario.optimizer, task.parameters()};
     std::unique_ptr<learn::Workspace> workspace = task.workspace();
     std::int64_t samples = 0;
+    Version version = 0;
 
     /// One update from these slices of one epoch, weighted by their samples, added in the order given.
     void update(const std::vector<std::pair<WorkerId, Batch>>& slices) {
@@ -52,9 +55,8 @@ struct Loop {
         for (std::size_t i = 0; i < slices.size(); ++i)
             summands.push_back({gradients[i].data(), static_cast<float>(static_cast<double>(slices[i].second.count) /
                                                                         static_cast<double>(total))});
-        double rate = scenario.optimizer.learning_rate;
-        if (samples >= task.samples()) rate *= 0.5;
-        const learn::StepInput step{summands, rate};
+        const double done = static_cast<double>(samples) / static_cast<double>(task.samples());
+        const learn::StepInput step{summands, scheduled_rate(scenario.optimizer, done), -1, ++version};
         optimizer.apply(weights, weights, {&step, 1});
         samples += total;
     }
@@ -87,6 +89,33 @@ TEST_CASE("one worker: every policy gives bitwise the weights of sequential SGD"
                 CAPTURE(batch_size);
                 CHECK(simulated_hash(scenario, *task) == Loop{*task, scenario}.train(1, batch_size));
             }
+}
+
+TEST_CASE("one worker: every optimizer under every rule gives bitwise the weights of sequential training") {
+    for (const char* protocol : {"hardsync", "async"})
+        for (const auto& optimizer : all_optimizers()) {
+            auto scenario = training(protocol, 1, 10);
+            scenario.optimizer = optimizer;
+            const auto task = learn::make_task(scenario);
+            Loop loop{*task, scenario};
+            CAPTURE(protocol);
+            CAPTURE(label(optimizer));
+            CHECK(simulated_hash(scenario, *task) == loop.train(1, 10));
+            CHECK(loop.optimizer.arrays() * task->parameters() ==
+                  static_cast<std::int64_t>(loop.optimizer.state().size()));
+        }
+}
+
+TEST_CASE("hardsync gives bitwise the weights of a sequential loop with every optimizer, too") {
+    for (const auto& optimizer : all_optimizers()) {
+        auto scenario = training("hardsync", 4, 10);
+        scenario.optimizer = optimizer;
+        // Of a sequential loop nobody keeps anything by worker.
+        if (optimizer.staleness_rule.looks_at_weights()) continue;
+        const auto task = learn::make_task(scenario);
+        CAPTURE(label(optimizer));
+        CHECK(simulated_hash(scenario, *task) == Loop{*task, scenario}.train(4, 10));
+    }
 }
 
 TEST_CASE("hardsync gives bitwise the weights of a sequential loop over the same slices, uneven rounds included") {

@@ -75,6 +75,41 @@ TEST_CASE("recomputation: runs that a signal or a lost peer ended") {
     }
 }
 
+TEST_CASE("recomputation: what a lost role sent beyond its log is computed from what was told of it") {
+    for (const char* protocol : {"hardsync", "n-softsync", "async"})
+        for (const std::size_t kept : {0, 1, 2, 7, 20}) {
+            const auto run = record(protocol, 3);
+            auto steps = run.steps;
+            std::size_t number = 0;
+            std::erase_if(steps, [&](const Logged& step) { return step.role == 2 && number++ >= kept; });
+            CAPTURE(protocol);
+            CAPTURE(kept);
+            REQUIRE(number > kept);
+            const auto outcome = recompute(run, steps);
+            CHECK(outcome.loss_difference == "");
+            // But for one that it may have computed and never sent.
+            CHECK(outcome.gradients >= run.gradients - 1);
+            CHECK(outcome.hash == run.report.weights_hash);
+        }
+}
+
+TEST_CASE("recomputation: what a lost role cannot have sent is no gradient of its") {
+    const auto run = record("async", 3);
+    auto steps = run.steps;
+    std::erase_if(steps, [&](const Logged& step) { return step.role == 2; });
+    const auto pushed = [](const Logged& step) {
+        const auto* delivered = std::get_if<Delivered>(&step.event);
+        return delivered != nullptr && delivered->from == 2 && std::holds_alternative<Push>(delivered->message);
+    };
+    const auto it = std::find_if(steps.begin(), steps.end(), pushed);
+    REQUIRE(it != steps.end());
+    auto& push = std::get<Push>(std::get<Delivered>(it->event).message);
+    push.loss = std::nextafter(push.loss, 2.0);
+    CHECK(recompute(run, steps).loss_difference.starts_with("the loss of gradient 0 of worker 1 is "));
+    push.read_version = 1000;
+    CHECK_THROWS_AS(recompute(run, steps), sim::InconsistentLog);
+}
+
 TEST_CASE("recomputation: what differs is named") {
     auto run = record("async", 4);
     auto steps = run.steps;

@@ -116,7 +116,9 @@ private:
     void rename_ids(Fold& it) {
         id(it.accumulator);
         id(it.gradient);
+        id(it.weights);
     }
+    void rename_ids(Keep& it) { id(it.weights); }
     void rename_ids(Update& it) { id(it.weights); }
     void rename_ids(Evaluate& it) { id(it.weights); }
     void rename_ids(Release& it) { id(it.buffer); }

@@ -24,8 +24,8 @@ Retold retell(const Recorded& run, const std::vector<Logged>& steps, const Optim
     options.samples = run.task->samples();
     options.one_thread = true;
     trace::Recorder recorder(changed, options);
-    sim::Retelling retelling(run.scenario, optimizer, run.task->samples(), run.task->parameters(), stop,
-                             {1000, 1000, 64}, recorder);
+    sim::Retelling retelling(make_roles(changed, run.task->samples(), run.task->parameters()), stop, {1000, 1000, 64},
+                             recorder, nullptr);
     sim::Recomputation recomputation(changed, *run.task, {2, true}, retelling);
     for (const auto& step : steps) recomputation.take(step.now, step.role, step.event, step.actions);
     recomputation.end();

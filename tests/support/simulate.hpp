@@ -6,6 +6,7 @@
 #include "support/ideal_network.hpp"
 
 #include <atomic>
+#include <functional>
 
 namespace rubato::test {
 
@@ -57,9 +58,13 @@ inline Scenario learning_scenario(const std::string& protocol, int lambda, int b
     return scenario;
 }
 
+/// Sees every step.
+using Watcher = std::function<void(Time, RoleId, const Event&, const Actions&)>;
+
 /// interrupt_after: so many steps until a signal comes; -1: none.
 inline Simulated simulate(const Scenario& scenario, std::int64_t samples, const NetworkShape& shape = {},
-                          const learn::Task* task = nullptr, std::int64_t interrupt_after = -1) {
+                          const learn::Task* task = nullptr, std::int64_t interrupt_after = -1,
+                          const Watcher& watch = nullptr) {
     IdealNetwork network(sim::star_hosts(scenario), shape.latency_s, shape.bandwidth, shape.jitter, shape.seed);
     network.fails_after = shape.fails_after;
     const auto placement = sim::place(scenario, network.hosts());
@@ -74,6 +79,7 @@ inline Simulated simulate(const Scenario& scenario, std::int64_t samples, const 
     input.interrupted = &interrupted;
     input.observer = [&](Time now, RoleId role, const Event& event, const Actions& actions) {
         checker.see(now, role, event, actions);
+        if (watch) watch(now, role, event, actions);
         result.ledger.add(actions);
         if (interrupt_after >= 0 && interrupt_after-- == 0) interrupted = true;
     };

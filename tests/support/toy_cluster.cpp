@@ -12,6 +12,11 @@ std::string text(const Batch& batch) {
     return fmt::format("samples {}..{} of epoch {}", batch.first, batch.first + batch.count - 1, batch.epoch);
 }
 
+/// "?" where it is not known.
+std::string seconds(Time time) {
+    return time < 0 ? "?" : fmt::format("{:g}", static_cast<double>(time) * 1e-9);
+}
+
 }  // namespace
 
 ToyCluster::ToyCluster(const Scenario& scenario, std::int64_t samples) : roles_(make_roles(scenario, samples, 1)) {
@@ -29,7 +34,7 @@ std::string ToyCluster::settle() {
 
 void ToyCluster::hand(const Mail& mail) {
     Actions actions;
-    step(roles_[static_cast<std::size_t>(mail.to)], 0, mail.event, actions);
+    step(roles_[static_cast<std::size_t>(mail.to)], now_, mail.event, actions);
     for (const auto& row : actions.updates) {
         std::string who;
         for (const auto& gradient : actions.gradients)
@@ -41,6 +46,10 @@ void ToyCluster::hand(const Mail& mail) {
     for (const auto& row : actions.gradients)
         if (row.outcome != Outcome::applied)
             tell(fmt::format("gradient {}.{} is {}", row.worker, row.worker_seq, name(row.outcome)));
+    for (const auto& row : actions.controller)
+        tell(fmt::format("controller: worker {} leads worker {} by {}, intervals {} and {}, grants {} of {}",
+                         row.worker, row.slowest, row.gap, seconds(row.interval_ns), seconds(row.slowest_interval_ns),
+                         row.granted, row.r_limit));
     for (const auto& action : actions.list) act(mail.to, action, actions);
 }
 
@@ -51,8 +60,7 @@ void ToyCluster::act(RoleId role, const Action& action, const Actions& actions) 
         tell(fmt::format("worker {} computes on {}", role - 1, text(it->batch)));
         computing_[role] = *it;
     } else if (const auto* cancel = std::get_if<Cancel>(&action)) {
-        computing_.erase(role);
-        own(Cancelled{cancel->target, 0});
+        if (computing_.erase(role) > 0) own(Cancelled{cancel->target, now_});
     } else if (const auto* fold = std::get_if<Fold>(&action)) {
         tell(fmt::format("server adds a gradient, weight {}", fold->factor));
         own(Folded{fold->id, fold->accumulator == no_buffer ? allocate() : fold->accumulator});
@@ -82,6 +90,12 @@ void ToyCluster::send(RoleId role, const Send& send) {
         tell(fmt::format("server to worker {}: proceed on version {}, {}", whom, it->version, text(it->batch)));
     if (const auto* it = std::get_if<Weights>(&send.message))
         tell(fmt::format("server to worker {}: weights of version {}, {}", whom, it->version, text(it->batch)));
+    if (std::holds_alternative<Ok>(send.message)) tell(fmt::format("server to worker {}: ok", whom));
+    if (const auto* it = std::get_if<Halt>(&send.message))
+        tell(fmt::format("server to worker {}: gradient {} is not wanted", whom, it->worker_seq));
+    if (const auto* it = std::get_if<GaveUp>(&send.message))
+        tell(fmt::format("worker {} gives gradient {} up and asks for anything newer than version {}", role - 1,
+                         it->gradient.worker_seq, it->have));
     if (std::holds_alternative<Stop>(send.message)) tell(fmt::format("server to worker {}: stop", whom));
     if (const auto* it = std::get_if<Push>(&send.message))
         tell(fmt::format("worker {} pushes gradient {}, computed on version {}", role - 1, it->worker_seq,
@@ -90,14 +104,14 @@ void ToyCluster::send(RoleId role, const Send& send) {
         tell(fmt::format("worker {} asks for anything newer than version {}", role - 1, it->have));
     Slice payload = send.payload;
     if (payload.buffer != no_buffer) payload.buffer = allocate();
-    mail_.push_back({send.to, Delivered{role, send.channel, send.message, payload, 0, 0}});
-    mail_.push_back({role, Taken{send.id, 0}});
+    mail_.push_back({send.to, Delivered{role, send.channel, send.message, payload, now_, now_}});
+    mail_.push_back({role, Taken{send.id, now_}});
 }
 
 void ToyCluster::compute(WorkerId worker, double loss) {
     const auto it = computing_.find(worker + 1);
     if (it == computing_.end()) throw std::runtime_error(fmt::format("worker {} computes nothing", worker));
-    mail_.push_back({worker + 1, GradientReady{it->second.id, allocate(), 0, 0, loss}});
+    mail_.push_back({worker + 1, GradientReady{it->second.id, allocate(), now_, now_, loss}});
     computing_.erase(it);
 }
 

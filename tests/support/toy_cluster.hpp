@@ -1,5 +1,6 @@
-// A cluster for fixtures: no time, no network, no arithmetic. Messages travel at once, the apply lane takes no time,
-// and a computation ends when the fixture says so. What happens is told one line at a time.
+// A cluster for fixtures: no network, no arithmetic, and no time but what the fixture tells. Messages travel at once,
+// the apply lane takes no time, and a computation ends when the fixture says so. What happens is told one line at a
+// time.
 #pragma once
 
 #include "core/role.hpp"
@@ -20,6 +21,8 @@ public:
     /// Ends the computation of a worker with this loss.
     void compute(WorkerId worker, double loss);
     void fire_timer();
+    /// The time from now on.
+    void set_time(Time now) { now_ = now; }
     bool computing(WorkerId worker) const { return computing_.count(worker + 1) > 0; }
     bool finished() const { return finished_ == roles_.size(); }
     std::string waiting(RoleId role) const { return rubato::waiting(roles_[static_cast<std::size_t>(role)]); }
@@ -43,6 +46,7 @@ private:
     std::map<RoleId, Compute> computing_;
     std::map<BufferId, int> references_;
     BufferId buffers_ = 0;
+    Time now_ = 0;
     std::vector<std::pair<RoleId, ActionId>> timers_;
     std::size_t finished_ = 0;
     std::string story_;

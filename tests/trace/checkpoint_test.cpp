@@ -177,6 +177,25 @@ TEST_CASE("the writer keeps the last two checkpoints with the weights that they 
     CHECK(checkpoint_versions(folder.path()) == std::vector<Version>{19, 18});
 }
 
+TEST_CASE("the checkpoint that a log of events begins with stays") {
+    const TemporaryDirectory folder;
+    const Content content(10);
+    write_checkpoint(folder.path(), content.view(4));
+    const Checkpoint from = read_checkpoint(folder.path(), 4);
+    for (const bool keeps : {true, false}) {
+        CheckpointWriter writer(folder.path(), {"p", "local", "{}", {}, {}, {}}, &from, {}, keeps);
+        for (const Version version : {6, 8, 10, 12}) {
+            writer.submit(content.view(version), {});
+            writer.drain();
+        }
+        const std::vector<Version> newest{12, 10};
+        CHECK(checkpoint_versions(folder.path()) == (keeps ? std::vector<Version>{12, 10, 4} : newest));
+        CHECK(exists(folder.path("checkpoints/3.weights")) == keeps);
+        CHECK(!exists(folder.path("checkpoints/5.weights")));
+        if (keeps) CHECK_NOTHROW(read_checkpoint(folder.path(), 4));
+    }
+}
+
 TEST_CASE("a checkpoint that cannot be written is told, and the run goes on") {
     const TemporaryDirectory folder;
     std::ofstream(folder.path("checkpoints")) << "a file";

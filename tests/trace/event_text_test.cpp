@@ -25,7 +25,9 @@ TEST_CASE("an event reads like a sentence") {
           "delivered from=0 channel=weights message{inquiry have=4} payload{buffer=-1 first=0 count=0} sent_ns=0 "
           "started_ns=0");
     CHECK(to_text(Action(Release{5})) == "release buffer=5");
-    CHECK(to_text(Part{2, 0.5, 7, 1}) == "part gradient=2 factor=0.5 read_version=7 pushes=1");
+    CHECK(to_text(Part{2, 0.5, 7, 1}) == "part gradient=2 factor=0.5 read_version=7 pushes=1 worker=-1");
+    CHECK(to_text(Action(Keep{7, 5})) == "keep version=7 weights=5");
+    CHECK(to_text(Action(Forget{7})) == "forget version=7");
 }
 
 TEST_CASE("every event with every message comes back from its text") {

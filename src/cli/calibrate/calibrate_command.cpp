@@ -128,7 +128,11 @@ void check_output(const std::string& path, bool force) {
         throw InputError(path + ": there is no folder " + folder.string());
 }
 
-void check_sources(const CalibrateOptions& options) {
+void check_options(const CalibrateOptions& options) {
+    constexpr double least = 0.1, most = 86400;
+    if (!(options.seconds >= least && options.seconds <= most))  // NaN is neither
+        throw InputError(fmt::format("calibrate: --seconds {}: expected a number of seconds from {} to {}",
+                                     options.seconds, least, most));
     if (options.scenario.empty() && options.run.empty() && options.timings.empty() && options.network.empty())
         throw InputError(
             "calibrate: expected something to calibrate from: a scenario to measure here, --run DIR, --timings "
@@ -228,7 +232,7 @@ std::unique_ptr<exec::Fabric> ranks_of(const CalibrateOptions& options) {
 
 int calibrate_command(const CalibrateOptions& options) try {
     if (options.quiet) be_quiet();
-    check_sources(options);
+    check_options(options);
     const std::string path = output_path(options);
     if (find_rank().number == 0) check_output(path, options.force);
     const auto fabric = ranks_of(options);

@@ -6,6 +6,8 @@
 #include "cli/schema.hpp"
 #include "cli/suggest.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 namespace rubato::cli {
@@ -81,6 +83,14 @@ ComputeTimes read_times(const Node& node, const std::string& path, const std::ve
         throw InputError(quantiles->where, place, "expected quantiles in ascending order");
     if (!(mean_of_quantiles(levels, times.quantiles) > 0))
         throw InputError(quantiles->where, place, "expected quantiles with a mean above 0");
+    // The quantiles are scaled to the mean, so that a mean in another unit would go through without a word. Rounding
+    // may put that of equal times beside them.
+    const double shortest = times.quantiles.front() * (1 - 1e-9), longest = times.quantiles.back() * (1 + 1e-9);
+    if (!(times.mean >= shortest && times.mean <= longest))
+        throw InputError(node.at("mean").where, path + ".mean",
+                         fmt::format("expected a mean between the shortest and the longest time, {:.6g} and {:.6g} s, "
+                                     "found {:.6g}: is it in another unit?",
+                                     times.quantiles.front(), times.quantiles.back(), times.mean));
     return times;
 }
 

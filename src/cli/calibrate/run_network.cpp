@@ -43,7 +43,10 @@ Totals totals_of(const RunTables& run, const std::vector<bool>& remote) {
         totals.request_s += worker.pull_request_s;
         totals.inquiries += worker.inquiries;
         totals.pulls += worker.pulls;
+        // Where rows are left out, the books tell: what is computed to its end is pushed, but for the last.
+        if (run.scenario.trace.every > 1) totals.pushes += worker.gradients;
     }
+    if (run.scenario.trace.every > 1) return totals;
     for (const auto& gradient : run.gradients) {
         if (remote[static_cast<std::size_t>(gradient.worker)] && gradient.push_s >= 0) ++totals.pushes;
     }
@@ -77,6 +80,11 @@ std::vector<double> pull_ends_reversed(const RunTables& run, const std::vector<b
     return ends;
 }
 
+/// Whether each worker's messages had a link of their own, on whatever host it ran (execution.emulate.network).
+bool own_links(const RunTables& run) {
+    return run.backend != "sim" && run.scenario.emulate.network;
+}
+
 /// Transfers of one direction in timeline.csv.
 std::vector<Transfer> transfers_of(const RunTables& run, const std::string& path, const std::string& kind) {
     std::map<std::string, std::int32_t> hosts;
@@ -95,6 +103,14 @@ std::vector<Transfer> transfers_of(const RunTables& run, const std::string& path
     return transfers;
 }
 
+/// Each took what it took, and the server's link bears one of each worker.
+Unshared on_own_links(const RunTables& run, const std::vector<Transfer>& transfers) {
+    Unshared alone;
+    for (const auto& it : transfers) alone.seconds.push_back(it.end_s - it.begin_s);
+    alone.capacity = static_cast<double>(run.workers.size());
+    return alone;
+}
+
 /// Messages from the timeline; false where no transfer stands there.
 bool from_timeline(const RunTables& run, double control_s, NetworkProfile& network, double& capacity,
                    std::vector<std::string>& notes) {
@@ -105,7 +121,7 @@ bool from_timeline(const RunTables& run, double control_s, NetworkProfile& netwo
     for (const char* kind : {"push", "pull"}) {
         const auto transfers = transfers_of(run, path, kind);
         if (transfers.empty()) continue;
-        const Unshared alone = unshared(transfers, control_s);
+        const Unshared alone = own_links(run) ? on_own_links(run, transfers) : unshared(transfers, control_s);
         capacity = std::max(capacity, alone.capacity);
         full = full || alone.saturated;
         std::vector<std::pair<double, double>> times;
@@ -114,7 +130,7 @@ bool from_timeline(const RunTables& run, double control_s, NetworkProfile& netwo
             if (message.bytes > 0 && message.seconds > 0) network.messages.push_back(message);
         }
     }
-    if (capacity > 1 && !full)
+    if (capacity > 1 && !full && !own_links(run))
         notes.emplace_back(
             "network: the server's link was never full, and may bear more than server_bandwidth, which it has borne");
     return !network.messages.empty();
@@ -125,9 +141,10 @@ void from_totals(const RunTables& run, const std::vector<bool>& remote, const To
     const MessageSizes sizes = message_sizes(run);
     const SharedLink link{control_s, run.backend == "sim" ? run.scenario.cluster.network.concurrent_transfers : 0};
     const bool all_rows = run.scenario.trace.every == 1;
+    const bool shared = all_rows && !own_links(run);
     const auto add = [&](double bytes, double mean_s, std::int64_t n, const std::vector<double>& starts) {
         if (!(mean_s > 0) || !(bytes > 0)) return;
-        network.messages.push_back({bytes, all_rows ? alone_seconds(starts, link, mean_s) : mean_s, n});
+        network.messages.push_back({bytes, shared ? alone_seconds(starts, link, mean_s) : mean_s, n});
     };
     if (totals.pushes > 0)
         add(sizes.push, totals.push_moving_s / static_cast<double>(totals.pushes), totals.pushes,
@@ -135,7 +152,7 @@ void from_totals(const RunTables& run, const std::vector<bool>& remote, const To
     if (totals.pulls > 0)
         add(sizes.pull, totals.pull_moving_s / static_cast<double>(totals.pulls), totals.pulls,
             pull_ends_reversed(run, remote));
-    if (!network.messages.empty())
+    if (!network.messages.empty() && !own_links(run))
         notes.emplace_back(all_rows
                                ? "network: times of messages alone follow from their mean and when each was sent, as "
                                  "if they shared one link evenly; rubato run --timeline records each"

@@ -13,19 +13,23 @@ namespace {
 
 namespace fs = std::filesystem;
 
-void read_gradients(const fs::path& path, RunTables& run) {
+/// Returns how many rows there are of each worker.
+std::vector<std::int64_t> read_gradients(const fs::path& path, RunTables& run) {
     std::error_code error;
     if (!fs::exists(path, error))
         throw InputError(path.string() + ": there is no such file; a run leaves it unless trace.gradients is false");
     Table table(path.string(), {"worker", "worker_seq", "read_version", "samples", "begin_ns", "end_ns", "push_ns"},
                 true);
+    std::vector<std::int64_t> rows(static_cast<std::size_t>(run.scenario.lambda()));
     while (table.next()) {
+        const std::int64_t worker = table.whole(0);
+        if (worker < 0 || worker >= run.scenario.lambda())
+            table.refuse(0, "a worker from 0 to " + std::to_string(run.scenario.lambda() - 1));
+        ++rows[static_cast<std::size_t>(worker)];
         const auto begin = table.whole_if_any(4), end = table.whole_if_any(5), push = table.whole_if_any(6);
         // Of a gradient that was cancelled nobody knows how long it would have taken.
         if (!begin || !end) continue;
-        const std::int64_t worker = table.whole(0), samples = table.whole(3);
-        if (worker < 0 || worker >= run.scenario.lambda())
-            table.refuse(0, "a worker from 0 to " + std::to_string(run.scenario.lambda() - 1));
+        const std::int64_t samples = table.whole(3);
         if (samples < 1 || samples > 1'000'000'000) table.refuse(3, "a number of samples");
         if (*end < *begin) table.refuse(5, "an end after begin_ns");
         run.gradients.push_back({static_cast<std::int32_t>(worker), static_cast<std::int32_t>(samples), table.whole(1),
@@ -35,12 +39,23 @@ void read_gradients(const fs::path& path, RunTables& run) {
     std::sort(run.gradients.begin(), run.gradients.end(), [](const TimedGradient& a, const TimedGradient& b) {
         return std::tie(a.worker, a.worker_seq) < std::tie(b.worker, b.worker_seq);
     });
+    return rows;
+}
+
+/// What workers spent is divided by their gradients, so that the rows must be those of all.
+void require_all_rows(const std::string& path, const RunTables& run, const std::vector<std::int64_t>& rows) {
+    if (run.scenario.trace.every > 1) return;
+    for (std::size_t w = 0; w < run.workers.size(); ++w)
+        if (rows[w] != run.workers[w].started)
+            throw InputError(path + ": has " + std::to_string(rows[w]) + " rows of worker " + std::to_string(w) +
+                             ", which has begun " + std::to_string(run.workers[w].started) +
+                             " gradients by workers.csv: expected the whole table");
 }
 
 void read_workers(const fs::path& path, RunTables& run) {
     Table table(path.string(),
                 {"worker", "host", "push_moving_s", "pull_moving_s", "pull_request_s", "inquiries", "pulls",
-                 "compute_s", "gradients"},
+                 "compute_s", "gradients", "applied", "dropped", "cancelled", "leftover"},
                 true);
     while (table.next()) {
         WorkerTotals worker;
@@ -52,6 +67,7 @@ void read_workers(const fs::path& path, RunTables& run) {
         worker.pulls = table.whole_if_any(6).value_or(0);
         worker.compute_s = table.number_if_any(7).value_or(0);
         worker.gradients = table.whole_if_any(8).value_or(0);
+        for (const std::size_t outcome : {9, 10, 11, 12}) worker.started += table.whole(outcome);
         if (table.whole(0) != static_cast<std::int64_t>(run.workers.size()))
             table.refuse(0, "worker " + std::to_string(run.workers.size()));
         run.workers.push_back(worker);
@@ -107,9 +123,10 @@ RunTables read_run(const std::string& directory) {
         const Node* crowded = engine ? engine->find("oversubscribed") : nullptr;
         run.oversubscribed = crowded && crowded->boolean;
     }
-    read_gradients(folder / "gradients.csv", run);
+    const auto rows = read_gradients(folder / "gradients.csv", run);
     // Both are written at the end of a run.
     if (!run.backend.empty() && fs::exists(folder / "workers.csv", error)) read_workers(folder / "workers.csv", run);
+    require_all_rows((folder / "gradients.csv").string(), run, rows);
     if (!run.backend.empty() && fs::exists(folder / "servers.csv", error)) read_servers(folder / "servers.csv", run);
     return run;
 }

@@ -24,6 +24,7 @@ struct WorkerTotals {
     double compute_s = 0;
     double push_moving_s = 0, pull_moving_s = 0, pull_request_s = 0;
     std::int64_t gradients = 0, inquiries = 0, pulls = 0;
+    std::int64_t started = 0;  ///< gradients, computed to the end or not
 };
 
 struct ServerTotals {

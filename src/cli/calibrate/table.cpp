@@ -44,6 +44,10 @@ Table::Table(const std::string& path, std::vector<std::string> columns, bool cut
             throw InputError(path + ":1: column \"" + column + "\" is missing, expected a table that begins with \"" +
                              header + "\"" + (near.empty() ? "" : "; is \"" + near + "\" meant?"));
         }
+        if (std::count(cells_.begin(), cells_.end(), column) > 1)
+            throw InputError(path + ":1: column \"" + column +
+                             "\" stands there twice, and which of them counts is not "
+                             "known: expected each name once");
         places_.push_back(static_cast<std::size_t>(found - cells_.begin()));
     }
 }

@@ -12,8 +12,8 @@ namespace rubato::cli {
 /// Reads the named columns of a table, in whatever order they stand; further ones are ignored. Lines may end in CRLF.
 class Table {
 public:
-    /// Throws InputError where the file cannot be read or a column is missing. `cut`: the last line may be cut off, as
-    /// a run that is killed leaves it, and is skipped then.
+    /// Throws InputError where the file cannot be read or a column is missing or stands there twice. `cut`: the last
+    /// line may be cut off, as a run that is killed leaves it, and is skipped then.
     Table(const std::string& path, std::vector<std::string> columns, bool cut = false);
 
     /// Goes to the next row; false at the end. Throws InputError for a row with too few or too many cells.

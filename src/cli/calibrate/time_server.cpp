@@ -28,7 +28,7 @@ public:
         job.from = from_;
         job.to = to_;
         for (int i = 0; i < count; ++i) {
-            job.summands.push_back({gradients_[next_].data(), 1.0f / static_cast<float>(count)});
+            job.summands.push_back({gradients_[next_].data(), 1.0f / static_cast<float>(count), nullptr, -1});
             next_ = (next_ + 1) % gradients_.size();
         }
         job.steps.push_back({0, count, 1e-3});

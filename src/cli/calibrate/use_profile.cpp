@@ -3,6 +3,7 @@
 #include "cli/json_reader.hpp"
 #include "cli/suggest.hpp"
 
+#include <algorithm>
 #include <filesystem>
 #include <map>
 #include <memory>
@@ -212,6 +213,23 @@ void put_star(Node& cluster, const NetworkProfile& profile, Writer& writer) {
         writer.set(*star, "measured_bytes", list_of({profile.bytes.smallest, profile.bytes.largest}, writer.where()));
 }
 
+// Workers that slow each other down in the profile do not where each has a host of its own, which is the default.
+void note_placement(const Node& root, const Profile& profile, std::vector<std::string>& notes) {
+    std::int64_t most = 1;
+    for (const auto& name : classes_of(root)) {
+        const auto found = profile.compute.find(name);
+        const auto& device = found == profile.compute.end() ? profile.compute.begin()->second : found->second;
+        if (!device.host_sharing.empty()) most = std::max(most, device.host_sharing.rbegin()->first);
+    }
+    const Node* workers = root.find("workers");
+    const Node* groups = workers ? workers->find("groups") : nullptr;
+    bool placed = !workers || workers->find("hosts") || workers->find("per_host");
+    for (const Node& group : groups ? groups->items : std::vector<Node>{}) placed = placed || group.find("per_host");
+    if (most == 1 || placed) return;
+    notes.push_back("cluster.profile: its times were taken with up to " + std::to_string(most) +
+                    " workers on a host, and here each worker has one of its own; workers.hosts=1 puts all on one");
+}
+
 }  // namespace
 
 std::vector<std::string> put_profile(Node& root, const Profile& profile, const Where& where, const ProfileParts& parts,
@@ -258,6 +276,7 @@ void use_profiles(Node& root, std::vector<std::string>& notes) {
     const std::string name = file->text;
     cluster->erase("profile");
     const auto stayed = put_profile(root, *profile, where);
+    if (!profile->compute.empty()) note_placement(root, *profile, notes);
     if (!stayed.empty())
         notes.push_back("cluster.profile: the scenario gives " + one_of(stayed, "and") + " itself, so that " + name +
                         " does not");

@@ -61,8 +61,15 @@ public:
             changed = changed || std::fabs(b.seconds - a.seconds) > speed_change * std::max(a.seconds, b.seconds);
         }
         if (!changed) return;
+        const auto difference = [this](std::size_t w) {
+            return out_.measured[w][Cause::apply_wait] - out_.predicted[w][Cause::apply_wait];
+        };
+        double waits = 0;
+        for (std::size_t w = 0; w < out_.own.size(); ++w) waits += difference(w);
+        // Some microseconds are not why requests wait for milliseconds.
+        const double share = followed(waits, std::fabs(change));
         for (std::size_t w = 0; w < out_.own.size(); ++w) {
-            out_.own[w][Cause::apply_wait] = out_.measured[w][Cause::apply_wait] - out_.predicted[w][Cause::apply_wait];
+            out_.own[w][Cause::apply_wait] = share * difference(w);
             found(w, Cause::apply_wait, change / static_cast<double>(out_.own.size()));
         }
     }
@@ -79,8 +86,7 @@ public:
             out_.own[w][Cause::idle] = out_.measured[w][Cause::idle] - out_.predicted[w][Cause::idle];
             for (std::size_t c = 0; c < causes; ++c) rest += difference(w, c) - out_.own[w].at(c);
         }
-        const double most = 2 * static_cast<double>(out_.own.size()) * size;
-        const double passed = size == 0 ? 0 : std::fabs(rest) > most ? most / std::fabs(rest) : 1;
+        const double passed = followed(rest, size);
         for (std::size_t w = 0; w < out_.own.size(); ++w)
             for (std::size_t c = 0; c < causes; ++c)
                 out_.total[w].at(c) = out_.own[w].at(c) + (1 - passed) * (difference(w, c) - out_.own[w].at(c));
@@ -88,6 +94,11 @@ public:
     }
 
 private:
+    /// The fraction of a difference that may follow from causes of this size.
+    double followed(double difference, double size) const {
+        const double most = 2 * static_cast<double>(out_.own.size()) * size;
+        return size == 0 ? 0 : std::fabs(difference) > most ? most / std::fabs(difference) : 1;
+    }
     void found(std::size_t worker, Cause cause, double size) {
         if (size != 0) culprits_.push_back({worker, cause, std::fabs(size)});
     }

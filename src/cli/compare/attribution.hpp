@@ -30,7 +30,7 @@ struct Attribution {
 ///
 /// - compute of a worker, where its mean differs by more than 0.5 % and 4 standard errors;
 /// - a network that is slower or faster by itself, by 5 % (speeds.hpp): of push moving and pull moving this share;
-/// - the server, where an operation of it differs by 5 %: all of apply wait.
+/// - the server, where an operation of it differs by 5 %: apply wait, up to the limit below.
 ///
 /// Where there are some, all other differences are theirs, in the ratio of their size, but of each at most 2 lambda
 /// times its size: what is more stays where it was spent. Where there are none, every cause answers for its difference.

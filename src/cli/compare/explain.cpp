@@ -22,8 +22,10 @@ public:
         std::vector<WorkerId> left;
         for (std::size_t w = 0; w < attribution_.total.size(); ++w) left.push_back(static_cast<WorkerId>(w));
         std::vector<GapLine> out;
+        // Whoever waits there, it is the one server that keeps them waiting.
+        const int rounds = cause_ == Cause::apply_wait ? 0 : 2;
         // Twice: some may be slower and some faster than was predicted.
-        for (int round = 0; round < 2 && left.size() > 1; ++round) {
+        for (int round = 0; round < rounds && left.size() > 1; ++round) {
             const auto apart = line(standing_out(left), GapLine::Who::some);
             // What most have in common is nobody's own.
             if (4 * apart.workers.size() > 3 * left.size() || weight(apart) < least_) break;

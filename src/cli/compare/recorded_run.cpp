@@ -84,6 +84,22 @@ bool keeps_all_gradients(const Node& scenario) {
     return !every || !every->is_whole() || every->whole() == 1;
 }
 
+/// Some rows in place of all, or of none, would tell of another run: they are left out, with a word.
+template <class Row>
+void require_all(std::vector<Row>& rows, const std::string& path, std::int64_t expected,
+                 std::vector<std::string>& warnings) {
+    if (static_cast<std::int64_t>(rows.size()) == expected) return;
+    warnings.push_back(path + ": has " + std::to_string(rows.size()) + " rows, but summary.json counts " +
+                       std::to_string(expected) + ": the table is not used");
+    rows.clear();
+}
+
+/// Whether updates.csv is kept.
+bool keeps_updates(const Node& scenario) {
+    const Node* kept = find_path(scenario, "trace.updates");
+    return !kept || !kept->is(Node::Kind::boolean) || kept->boolean;
+}
+
 /// What is counted by must be in range.
 void check_rows(const RecordedRun& run, const std::string& path) {
     for (const auto& row : run.gradients) {
@@ -94,6 +110,22 @@ void check_rows(const RecordedRun& run, const std::string& path) {
             if (version > run.summary.updates)
                 throw InputError(path + ": version " + std::to_string(version) + " is beyond the " +
                                  std::to_string(run.summary.updates) + " updates of summary.json");
+    }
+}
+
+void read_rows(RecordedRun& run, std::vector<std::string>& warnings) {
+    const std::string updates = run.directory + "/updates.csv", gradients = run.directory + "/gradients.csv";
+    std::error_code error;
+    if (keeps_updates(run.scenario)) {
+        if (fs::exists(updates, error)) run.updates = read_updates(updates, warnings);
+        require_all(run.updates, updates, run.summary.updates, warnings);
+    }
+    if (keeps_all_gradients(run.scenario)) {
+        if (fs::exists(gradients, error)) run.gradients = read_gradients(gradients, warnings);
+        check_rows(run, gradients);
+        const trace::Outcomes& began = run.summary.gradients;
+        require_all(run.gradients, gradients, began.applied + began.dropped + began.cancelled + began.leftover,
+                    warnings);
     }
 }
 
@@ -113,10 +145,13 @@ RecordedRun read_recorded_run(const std::string& directory, std::vector<std::str
     RecordedRun run;
     run.directory = directory;
     run.scenario = read_json((folder / "scenario.json").string());
+    const std::string summary = (folder / "summary.json").string();
     try {
-        run.summary = trace::read_summary(read_file((folder / "summary.json").string()));
+        const std::string text = read_file(summary);
+        parse_json(text, {std::make_shared<const std::string>(summary), 1, 0});  // tells lines
+        run.summary = trace::read_summary(text);
     } catch (const std::invalid_argument& problem) {
-        throw InputError((folder / "summary.json").string() + ": " + problem.what());
+        throw InputError(summary + ": " + problem.what());
     }
     if (run.summary.status != "finished")
         warnings.push_back(directory + ": the run ended as " + run.summary.status +
@@ -124,11 +159,7 @@ RecordedRun read_recorded_run(const std::string& directory, std::vector<std::str
     if (run.summary.updates == 0) throw InputError(directory + ": no update was made, so there is nothing to compare");
     run.workers = read_workers((folder / "workers.csv").string(), warnings);
     run.servers = read_servers((folder / "servers.csv").string(), warnings);
-    if (fs::exists(folder / "updates.csv", error))
-        run.updates = read_updates((folder / "updates.csv").string(), warnings);
-    if (keeps_all_gradients(run.scenario) && fs::exists(folder / "gradients.csv", error))
-        run.gradients = read_gradients((folder / "gradients.csv").string(), warnings);
-    check_rows(run, (folder / "gradients.csv").string());
+    read_rows(run, warnings);
     return run;
 }
 

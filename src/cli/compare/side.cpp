@@ -25,6 +25,8 @@ ServerCost mean_cost(const std::vector<RecordedRun>& runs, std::int64_t trace::S
 void add(TransferSpeed& sum, const TransferSpeed& other, double factor) {
     sum.shortest_s += factor * other.shortest_s;
     sum.alone_s += factor * other.alone_s;
+    sum.length_spread += factor * other.length_spread;
+    sum.alone_spread += factor * other.alone_spread;
 }
 
 /// Means of those that are known.

@@ -13,6 +13,25 @@ struct Interval {
 };
 
 constexpr double shortest_quantile = 0.05;
+/// Lengths are alike where they spread by less than this, and by less than half of what they would if links were
+/// shared.
+constexpr double alike = 0.1;
+
+/// Changes the order of `values`, of which there are some.
+double quantile(std::vector<double>& values, double at) {
+    const auto rank = static_cast<std::ptrdiff_t>(at * static_cast<double>(values.size()));
+    std::nth_element(values.begin(), values.begin() + rank, values.end());
+    return values[static_cast<std::size_t>(rank)];
+}
+
+double spread(std::vector<double>& values) {
+    const double median = quantile(values, 0.5);
+    return median > 0 ? (quantile(values, 0.75) - quantile(values, 0.25)) / median : 0;
+}
+
+bool own_links(const TransferSpeed& speed) {
+    return speed.length_spread < alike && speed.length_spread < speed.alone_spread / 2;
+}
 
 /// By worker. Sweeps over begins and ends: the integral of dt / (transfers under way) is known at every instant, and a
 /// transfer has its difference between end and begin.
@@ -44,18 +63,19 @@ std::vector<TransferSpeed> transfers(const std::vector<Interval>& intervals, std
         else
             alone[edge.interval] = integral - begun[edge.interval];
     }
-    std::vector<std::vector<double>> lengths(lambda);
+    std::vector<std::vector<double>> lengths(lambda), shared(lambda);
     std::vector<TransferSpeed> out(lambda);
     for (std::size_t i = 0; i < intervals.size(); ++i) {
         lengths[intervals[i].worker].push_back(to_seconds(intervals[i].end_ns - intervals[i].begin_ns));
+        shared[intervals[i].worker].push_back(alone[i]);
         out[intervals[i].worker].alone_s += alone[i];
     }
     for (std::size_t w = 0; w < lambda; ++w) {
         if (lengths[w].empty()) continue;
         out[w].alone_s /= static_cast<double>(lengths[w].size());
-        const auto rank = static_cast<std::ptrdiff_t>(shortest_quantile * static_cast<double>(lengths[w].size()));
-        std::nth_element(lengths[w].begin(), lengths[w].begin() + rank, lengths[w].end());
-        out[w].shortest_s = lengths[w][static_cast<std::size_t>(rank)];
+        out[w].shortest_s = quantile(lengths[w], shortest_quantile);
+        out[w].length_spread = spread(lengths[w]);
+        out[w].alone_spread = spread(shared[w]);
     }
     return out;
 }
@@ -107,6 +127,7 @@ std::vector<WorkerSpeed> speeds_of(const RecordedRun& run) {
 
 double speed_ratio(const TransferSpeed& predicted, const TransferSpeed& measured) {
     const double shortest = ratio(predicted.shortest_s, measured.shortest_s);
+    if (own_links(predicted) && own_links(measured)) return shortest;
     const double alone = ratio(predicted.alone_s, measured.alone_s);
     if ((shortest > 1) != (alone > 1)) return 1;
     return shortest > 1 ? std::min(shortest, alone) : std::max(shortest, alone);

@@ -1,5 +1,7 @@
 #include "cli/sweep/ranks.hpp"
 
+#include "cli/error.hpp"
+
 #include <cstdlib>
 
 namespace rubato::cli {
@@ -35,6 +37,14 @@ Rank find_rank() {
         return {rank, size, on_host > 0 ? on_host : size};
     }
     return {};
+}
+
+void require_single_copy(const std::string& command) {
+    const int count = find_rank().count;
+    if (count < 2) return;
+    throw InputError(command + ": a launcher has started " + std::to_string(count) +
+                     " copies, which would all do the same: expected a single one; run --backend mpi, sweep and "
+                     "calibrate SCENARIO share their work between ranks");
 }
 
 }  // namespace rubato::cli

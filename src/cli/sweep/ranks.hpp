@@ -15,6 +15,9 @@ struct Rank {
 /// From the environment that Open MPI, MPICH, Intel MPI and Slurm's srun give each process.
 Rank find_rank();
 
+/// Throws InputError where a launcher has started several copies of a command that does not share its work.
+void require_single_copy(const std::string& command);
+
 using trace::usable_cores;
 
 }  // namespace rubato::cli

@@ -8,17 +8,12 @@
 
 namespace rubato {
 
-class Async {
+class Async : public PolicyDefaults {
 public:
     static constexpr std::string_view name = "async", kind = name;
-    PolicyTraits traits() const { return {}; }
-    void on_round(int) {}
-    Ready on_ready(WorkerId) { return Ready::start; }
-    Decision on_arrival(const Arrival&) { return {.fire = true}; }
-    void on_applied() {}
+    PolicyTraits traits() const { return {.alone = true}; }
+    Decision on_arrival(const Arrival&, Orders&) { return {.fire = true}; }
     bool operator==(const Async&) const = default;
-    template <class Self, class F>
-    static void each(Self&, F&&) {}
 };
 
 }  // namespace rubato

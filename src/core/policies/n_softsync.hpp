@@ -8,20 +8,17 @@
 
 namespace rubato {
 
-class NSoftsync {
+class NSoftsync : public PolicyDefaults {
 public:
     static constexpr std::string_view name = "n-softsync", kind = name;
     /// gradients_per_update: c >= 1.
     explicit NSoftsync(int gradients_per_update = 1) : c_(gradients_per_update) {}
-    PolicyTraits traits() const { return {}; }
-    void on_round(int) {}
-    Ready on_ready(WorkerId) { return Ready::start; }
-    Decision on_arrival(const Arrival&) {
-        if (++arrived_ < c_) return {.fire = false};
+    PolicyTraits traits() const { return {.gradients = c_}; }
+    Decision on_arrival(const Arrival&, Orders&) {
+        if (++arrived_ < c_) return {};
         arrived_ = 0;
         return {.fire = true};
     }
-    void on_applied() {}
     bool operator==(const NSoftsync&) const = default;
     template <class Self, class F>
     static void each(Self& self, F&& field) {

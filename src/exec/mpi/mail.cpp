@@ -112,7 +112,7 @@ void Mail::send(RoleId from, const Send& send, Time now, std::int64_t padding) {
     const auto index = new_payload();
     by_action_.emplace(std::pair(from, send.id), index);
     auto& out = payloads_out_[static_cast<std::size_t>(index)];
-    out = {from, send.id, no_buffer, 0, false};
+    out = {from, send.id, no_buffer, 0, false, false};
     if (bytes.size() <= options_.inline_bytes && padding == 0) return note(rank, it, {bytes.data(), bytes.size()});
     note(rank, it);
     office_.retain(send.payload.buffer);
@@ -137,6 +137,15 @@ std::int32_t Mail::new_payload() {
     const auto index = free_payloads_.back();
     free_payloads_.pop_back();
     return index;
+}
+
+void Mail::flows(const Note& note) {
+    const auto it = by_action_.find({note.to, note.id});
+    if (it == by_action_.end()) throw std::logic_error("a message flows that was never sent");
+    auto& payload = payloads_out_[static_cast<std::size_t>(it->second)];
+    if (payload.pieces == 0) return;
+    payload.flows = true;
+    ++flowing_;
 }
 
 void Mail::taken(const Note& note) {
@@ -193,7 +202,7 @@ bool Mail::progress(Time now) {
             }
             case Purpose::Kind::payload_out:
                 --sends_;
-                --payloads_out_[index].pieces;
+                if (--payloads_out_[index].pieces == 0 && std::exchange(payloads_out_[index].flows, false)) --flowing_;
                 finish(purpose.index);
                 break;
             case Purpose::Kind::payload_in: piece_came(inboxes_[index], now); break;
@@ -218,6 +227,7 @@ void Mail::take_note(int rank, const char* bytes, Time now) {
     std::memcpy(static_cast<void*>(&note), bytes, sizeof note);
     const std::string_view rest(bytes + sizeof note, static_cast<std::size_t>(note.bytes));
     if (note.kind == Note::Kind::message) return arrived(note, rank, rest, now);
+    if (note.kind == Note::Kind::flows) return flows(note);
     if (note.kind == Note::Kind::taken) return taken(note);
     told_(rank, note, rest);
 }
@@ -268,9 +278,24 @@ void Mail::pump(Inbox& inbox, Time now) {
                 post(inbox);
             }
         }
-        if (inbox.pieces > 0 || inbox.padding_left > 0 || inbox.announced.empty()) return;
+        if (inbox.announced.empty()) return;
+        if (inbox.pieces > 0 || inbox.padding_left > 0) return starts_to_flow(inbox);
         deliver(inbox, now);
     }
+}
+
+void Mail::starts_to_flow(Inbox& inbox) {
+    const auto bytes = static_cast<std::size_t>(inbox.shape.count) * sizeof(float);
+    if (inbox.flows || bytes + static_cast<std::size_t>(inbox.padding) < options_.flow_bytes) return;
+    inbox.flows = true;
+    ++flowing_;
+    const Note& message = inbox.announced.front().note;
+    Note answer;
+    answer.kind = Note::Kind::flows;
+    answer.from = message.to;
+    answer.to = message.from;
+    answer.id = message.id;
+    note(inbox.rank, answer);
 }
 
 void Mail::post(Inbox& inbox) {
@@ -310,6 +335,7 @@ void Mail::piece_came(Inbox& inbox, Time now) {
 void Mail::deliver(Inbox& inbox, Time now) {
     const Note note = inbox.announced.front().note;
     inbox.announced.pop_front();
+    if (std::exchange(inbox.flows, false)) --flowing_;
     if (!inbox.in_notes) ahead_ -= static_cast<std::size_t>(inbox.shape.count) * sizeof(float);
     // Clocks of two ranks agree to a few microseconds only.
     const Time sent_ns = std::min(note.sent_ns, now);

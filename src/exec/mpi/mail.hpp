@@ -23,6 +23,7 @@ struct MailOptions {
     std::size_t inline_bytes = 3072;                 ///< largest payload that rides in its note
     std::size_t chunk_bytes = std::size_t{1} << 30;  ///< longer payloads go in pieces: MPI counts in int
     std::size_t ahead_bytes = std::size_t{4} << 30;  ///< limit on the memory of receives that are posted ahead
+    std::size_t flow_bytes = 65536;                  ///< payloads from this size on are told to flow
     int notes_ahead = 16;                            ///< receives for notes
 };
 
@@ -52,6 +53,9 @@ public:
     void close();
     /// Sends that the library is not done with.
     std::int64_t sending() const { return sends_; }
+    /// Whether a long payload is on its way to or from this rank. Without hardware for it the library moves one by a
+    /// few pages whenever it may work, so that whoever sleeps meanwhile makes it take forty times as long.
+    bool flowing() const { return flowing_ > 0; }
     /// Whether any message of this rank waits to be taken.
     bool moving() const { return moving_ > 0; }
     std::int64_t payloads_sent() const { return payloads_; }
@@ -75,6 +79,7 @@ private:
         BufferId buffer = no_buffer;  ///< held; no_buffer where it rode in its note
         int pieces = 0;               ///< not yet sent
         bool taken = false;
+        bool flows = false;
     };
     struct Announced {
         Note note;
@@ -93,6 +98,7 @@ private:
         BufferId landing = no_buffer;  ///< what a posted receive fills
         Time slot_ns = 0;              ///< since when there was a slot for it
         int pieces = 0;                ///< still to come
+        bool flows = false;
         std::int64_t padding_left = 0, padding_moving = 0;
         std::unique_ptr<char[]> scratch;  ///< where padding goes
     };
@@ -112,6 +118,8 @@ private:
     void post(Inbox& inbox);
     void land_padding(Inbox& inbox);
     void deliver(Inbox& inbox, Time now);
+    void starts_to_flow(Inbox& inbox);
+    void flows(const Note& note);
     void taken(const Note& note);
     void finish(std::int32_t index);
     std::int32_t new_payload();
@@ -150,7 +158,7 @@ private:
     std::map<std::int32_t, std::int32_t> by_channel_;
     std::size_t ahead_ = 0;  ///< bytes of receives that are posted ahead
     bool closed_ = false;
-    std::int64_t sends_ = 0, moving_ = 0, payloads_ = 0, control_ = 0;
+    std::int64_t sends_ = 0, moving_ = 0, flowing_ = 0, payloads_ = 0, control_ = 0;
     std::unique_ptr<char[]> zeros_;  ///< padding that is sent
 };
 

@@ -85,10 +85,10 @@ void RankRun::later(Seat&, std::function<void()> what) {
     put({-1, {}, -1, std::move(what)});
 }
 
-void RankRun::transmit(Seat& seat, const Send& action) {
-    if (map_.rank_of(action.to) == rank_) return office_.send(seat.id, action, clock());
+void RankRun::transmit(Seat& seat, const Send& action, Time sent_ns) {
+    if (map_.rank_of(action.to) == rank_) return office_.send(seat.id, action, sent_ns, clock());
     const auto own = action.payload.count * static_cast<std::int64_t>(sizeof(float));
-    mail_.send(seat.id, action, seat.now, payload_bytes(action) - own);
+    mail_.send(seat.id, action, sent_ns, payload_bytes(action.channel, action.payload) - own);
 }
 
 Seat* RankRun::seat_of(RoleId role) {
@@ -113,7 +113,7 @@ bool RankRun::serve_queue() {
             // At the receiver, since only it knows since when there was room.
             if (delivered->payload.buffer != no_buffer)
                 span(delivered->from, delivered->channel == Channel::gradient ? "push" : "pull", delivered->started_ns,
-                     clock(), seat.id, delivered->payload.count * static_cast<std::int64_t>(sizeof(float)));
+                     clock(), seat.id, payload_bytes(delivered->channel, delivered->payload));
         }
         deal_with(seat, item.event);
     }
@@ -134,8 +134,10 @@ bool RankRun::serve_timers() {
 
 // The library offers nothing to sleep on, so an idle reactor looks again and again, the less often the longer nothing
 // has come: it is late by a fiftieth of what it has waited, or by what a sleep takes at least, and burns little. Where
-// there are cores to spare it spins until such a sleep is a small part of the wait. Lanes wake it at once.
+// there are cores to spare it spins until such a sleep is a small part of the wait. Lanes wake it at once. While a long
+// payload moves it is not idle.
 void RankRun::rest() {
+    if (mail_.flowing()) return std::this_thread::yield();
     constexpr Time shortest_ns = 20'000, longest_ns = 1'000'000;
     const Time idle = clock() - worked_ns_;
     if (idle < spin_ns_) return;
@@ -204,6 +206,7 @@ void RankRun::told(int rank, const Note& note, std::string_view bytes) {
             if (failed_.empty()) failed_ = who(rank) + ": " + std::string(bytes);
             if (note.status == Status::disk_full) abandon_status_ = Status::disk_full;
             return;
+        case Note::Kind::interrupted: told_to_end_ = true; return;
         case Note::Kind::ask_books: return tell_books(note);
         case Note::Kind::books: return hear_books(other, note, bytes);
         case Note::Kind::record:
@@ -211,6 +214,7 @@ void RankRun::told(int rank, const Note& note, std::string_view bytes) {
             other.recorded = note.number == 1;
             return;
         case Note::Kind::message:
+        case Note::Kind::flows:
         case Note::Kind::taken: return;  // the mail's own
     }
 }

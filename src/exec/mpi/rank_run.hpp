@@ -44,7 +44,7 @@ private:
     };
 
     void mail(RoleId role, const Event& event) override;
-    void transmit(Seat& seat, const Send& action) override;
+    void transmit(Seat& seat, const Send& action, Time sent_ns) override;
     void later(Seat& seat, std::function<void()> what) override;
     bool others_finished() const override { return finished_ranks_ == map_.ranks() - 1; }
     void gather_books(Time now, std::function<void(Gathered)> then) override;
@@ -86,6 +86,7 @@ private:
 
     // rank_watch.cpp: signals, and who is alive
     void look_around();
+    void interrupt();
     void watch_others(Time now);
     void watch_first(Time now);
     std::string who(int rank) const;
@@ -118,7 +119,8 @@ private:
     std::int64_t moved_ = -1;  ///< steps of all ranks at the last change,
     Time moved_ns_ = 0;        ///< and when that was
     Time pinged_ns_ = 0;
-    Time heard_first_ns_ = 0;  ///< other ranks: last word of rank 0
+    Time heard_first_ns_ = 0;   ///< other ranks: last word of rank 0
+    bool told_to_end_ = false;  ///< another rank was sent a signal
     bool interrupting_ = false;
     std::vector<std::int64_t> received_;  ///< rank 0: gradients that have come from each worker
 };

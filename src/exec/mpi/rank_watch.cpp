@@ -20,19 +20,31 @@ void RankRun::look_around() {
         heard_first_ns_ += gap;
         for (auto& other : others_) other.heard_ns += gap;
     }
-    const bool signalled = input_.interrupted != nullptr && *input_.interrupted;
+    const bool signalled = told_to_end_ || (input_.interrupted != nullptr && *input_.interrupted);
     // Time is short after a signal, and what is written is not lost.
     if (signalled && !interrupting_ && input_.recorder != nullptr) input_.recorder->flush();
     if (rank_ == 0) {
         if (input_.tick) input_.tick();
-        if (signalled && !interrupting_ && running_ && !seats_.empty() && !seats_.front()->finished)
-            mail(0, Interrupted{});
+        if (signalled) interrupt();
         watch_gathering(now);
         if (running_) watch_others(now);
-    } else if (running_) {
-        watch_first(now);
+    } else {
+        if (signalled) interrupt();
+        if (running_) watch_first(now);
     }
-    interrupting_ = interrupting_ || signalled;
+}
+
+// Whichever rank is told to end the run, rank 0 ends it for all.
+void RankRun::interrupt() {
+    if (interrupting_ || !running_) return;  // a signal before the run counts when it begins
+    interrupting_ = true;
+    if (rank_ != 0) {
+        Note note;
+        note.kind = Note::Kind::interrupted;
+        mail_.note(0, note);
+    } else if (!seats_.empty() && !seats_.front()->finished) {
+        mail(0, Interrupted{});
+    }
 }
 
 std::string RankRun::who(int rank) const {

@@ -11,21 +11,23 @@ namespace rubato::exec {
 /// a run makes sure of.
 struct Note {
     enum class Kind : std::uint8_t {
-        message,     ///< between roles; its payload rides in the note, or follows on a tag of its own
-        taken,       ///< the payload of message `id` of role `to` lies in an inbox slot
-        clock_ask,   ///< what does the clock of rank 0 say? sent_ns: own clock
-        clock_tell,  ///< sent_ns: as asked; number: the clock of rank 0
-        ready,       ///< the rank is set up
-        begin,       ///< number: the clock of rank 0 at the start of the run
-        ping,        ///< rank 0 asks whether a rank is alive
-        pong,        ///< and is told; number: steps taken so far; computes: a lane is at work
-        finished,    ///< all roles of the rank have finished
-        end,         ///< rank 0: the run is over, send your record
-        abandon,     ///< rank 0: the run cannot go on; close the books and send your record
-        failed,      ///< the rank cannot go on; what happened rides in the note
-        ask_books,   ///< rank 0, for checkpoint `id`: the workers' books up to sent_ns, and what was sent
-        books,       ///< a piece of them rides in the note; number: 1 with the last one
-        record,      ///< a piece of the rank's record rides in the note; number: 1 with the last one
+        message,      ///< between roles; its payload rides in the note, or follows on a tag of its own
+        flows,        ///< the payload of message `id` of role `to` has a slot, and is on its way
+        taken,        ///< and lies in it
+        clock_ask,    ///< what does the clock of rank 0 say? sent_ns: own clock
+        clock_tell,   ///< sent_ns: as asked; number: the clock of rank 0
+        ready,        ///< the rank is set up
+        begin,        ///< number: the clock of rank 0 at the start of the run
+        ping,         ///< rank 0 asks whether a rank is alive
+        pong,         ///< and is told; number: steps taken so far; computes: a lane is at work
+        finished,     ///< all roles of the rank have finished
+        end,          ///< rank 0: the run is over, send your record
+        abandon,      ///< rank 0: the run cannot go on; close the books and send your record
+        failed,       ///< the rank cannot go on; what happened rides in the note
+        interrupted,  ///< the rank was sent a signal that asks for the end of the run
+        ask_books,    ///< rank 0, for checkpoint `id`: the workers' books up to sent_ns, and what was sent
+        books,        ///< a piece of them rides in the note; number: 1 with the last one
+        record,       ///< a piece of the rank's record rides in the note; number: 1 with the last one
     };
     Kind kind = Kind::message;
     Channel channel = Channel::control;

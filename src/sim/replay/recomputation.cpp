@@ -37,13 +37,19 @@ Recomputation::Recomputation(const Scenario& scenario, const learn::Task& task, 
       listener_(listener),
       seats_(static_cast<std::size_t>(scenario.lambda()) + 1),
       buffers_(task.parameters()),
-      optimizer_(scenario.optimizer, task.parameters()),
+      optimizer_(scenario.optimizer, task.parameters(), scenario.lambda()),
       pool_(std::make_unique<learn::Pool>(task, options.threads, [this](learn::GradientJob& job) {
           job.weights = buffers_.data(job.weights_buffer);
           job.gradient = buffers_.data(job.gradient_buffer);
       })) {
     initial_ = buffers_.allocate();
-    task.initialize(buffers_.data(initial_));
+    if (options.resumed == nullptr) {
+        task.initialize(buffers_.data(initial_));
+        return;
+    }
+    std::ranges::copy(options.resumed->weights, buffers_.data(initial_).begin());
+    // Another rule may have no momentum, or be the first with one.
+    if (options.resumed->velocity.size() == optimizer_.state().size()) optimizer_.restore(options.resumed->velocity);
 }
 
 bool Recomputation::ready(RoleId role, const Event& event) const {
@@ -78,9 +84,19 @@ void Recomputation::run_waiting() {
     }
 }
 
-void Recomputation::end() const {
+void Recomputation::end() {
+    const auto count = static_cast<RoleId>(seats_.size());
+    for (bool any = true; any && !stopped_;) {
+        any = false;
+        for (RoleId role = 0; role < count; ++role) {
+            if (!send_for_lost(role)) continue;
+            any = true;
+            awoken_.push_back(role);
+            run_waiting();
+        }
+    }
     if (stopped_) return;
-    for (RoleId role = 0; role < static_cast<RoleId>(seats_.size()); ++role) {
+    for (RoleId role = 0; role < count; ++role) {
         const auto& waiting = seat(role).waiting;
         if (waiting.empty()) continue;
         const auto& delivered = std::get<Delivered>(waiting.front().event);
@@ -100,6 +116,7 @@ void Recomputation::carry_out(Time now, RoleId role, const Event& event, const A
         hash_ = weights_hash();
         finished_ = true;
     }
+    if (!wanted.list.empty() && std::holds_alternative<Finish>(wanted.list.back())) seat(role).finished = true;
     for (const auto& action : wanted.list)
         std::visit([&](const auto& alternative) { act(role, alternative, wanted); }, action);
 }
@@ -112,11 +129,12 @@ std::optional<std::uint64_t> Recomputation::weights_hash() {
     return learn::weights_hash(buffers_.data(it->second.handle));
 }
 
-void Recomputation::give(RoleId role, BufferId id, BufferId handle) {
+void Recomputation::give(RoleId role, BufferId id, BufferId handle, Version version) {
     auto& held = seat(role).buffers[id];
     // The memory that a role holds already may be given to it anew, with other contents.
     if (held.count > 0) buffers_.release(held.handle);
     held.handle = handle;
+    held.version = version;
     ++held.count;
 }
 
@@ -140,8 +158,13 @@ BufferId Recomputation::take_over(RoleId role, BufferId id) {
 }
 
 void Recomputation::on(RoleId role, const Start& event) {
-    give(role, event.weights, buffers_.share(initial_, -1));
+    const auto* resumed = options_.resumed;
+    give(role, event.weights, buffers_.share(initial_, -1), resumed ? resumed->head.version() : 0);
     seat(role).weights = event.weights;
+    if (role == 0 && resumed && options_.evaluate) {
+        for (const auto& it : resumed->head.roles.server.evaluations)
+            evaluate({it.id, event.weights, it.row.version}, role, resumed->weights_of(it.row.version));
+    }
     if (++starts_ == seats_.size()) buffers_.release(initial_);
 }
 
@@ -153,7 +176,8 @@ void Recomputation::on(RoleId role, const Delivered& event) {
     if (!same_message(sent.message, event.message) || (sent.handle == no_buffer) != (event.payload.buffer == no_buffer))
         throw InconsistentLog(role_name(role) + " is delivered another message than " + role_name(event.from) +
                               " sent it as action " + std::to_string(sent.id));
-    if (sent.handle != no_buffer) give(role, event.payload.buffer, sent.handle);
+    const auto* model = std::get_if<Weights>(&sent.message);
+    if (sent.handle != no_buffer) give(role, event.payload.buffer, sent.handle, model ? model->version : -1);
     seat(event.from).untaken.push_back(sent.id);
 }
 

@@ -5,6 +5,7 @@
 #include "core/role.hpp"
 #include "learn/apply.hpp"
 #include "learn/pool.hpp"
+#include "trace/checkpoint.hpp"
 
 #include <deque>
 #include <map>
@@ -43,6 +44,8 @@ public:
 struct RecomputationOptions {
     int threads = 0;        ///< for gradients; 0: the machine's cores. The result does not depend on it
     bool evaluate = false;  ///< evaluations are computed, too
+    /// Where the log begins with a checkpoint, this one; must outlive the recomputation.
+    const trace::Checkpoint* resumed = nullptr;
 };
 
 /// Carries out Compute, Fold, Update (and Evaluate) of a recorded run.
@@ -51,6 +54,9 @@ struct RecomputationOptions {
 /// the matching Send: channels are first in, first out, so the k-th Delivered of (from, to, channel) is the k-th Send.
 /// Logs of several hosts are merged by clocks that agree only nearly, so a Delivered may stand before its Send: a
 /// role's steps wait until what they need is there.
+///
+/// The log of a role whose rank was lost breaks off, and what it sent last is only known from its receiver. At the end
+/// of the log such a gradient is computed from what the receiver was told of it.
 class Recomputation {
 public:
     /// All must outlive the recomputation.
@@ -60,8 +66,9 @@ public:
     /// The next step of the log. Carries out this one and whatever waited for it; nothing once the listener has asked
     /// for an end. Throws InconsistentLog.
     void take(Time now, RoleId role, const Event& event, const Actions& actions);
-    /// The log has ended. Throws InconsistentLog where steps wait for a message that never was sent.
-    void end() const;
+    /// The log has ended. Carries out what waits for roles whose log broke off. Throws InconsistentLog where steps wait
+    /// for a message that never was sent.
+    void end();
     /// The listener has asked for an end.
     bool stopped() const { return stopped_; }
 
@@ -91,6 +98,7 @@ private:
     struct Held {
         BufferId handle = no_buffer;
         int count = 0;
+        Version version = -1;  ///< of a model; -1: none
     };
     struct Computing {
         Compute action;
@@ -106,6 +114,7 @@ private:
         std::vector<ActionId> untaken;
         BufferId weights = no_buffer;  ///< id of those that Start or Applied gave last
         bool abandoned = false;        ///< what it still asks for is not carried out
+        bool finished = false;
     };
     struct Sent {
         ActionId id = 0;
@@ -119,8 +128,15 @@ private:
     bool ready(RoleId role, const Event& event) const;
     void carry_out(Time now, RoleId role, const Event& event, const Actions& actions);
     void run_waiting();
+    /// Has what a waiting step of the role is delivered, if its sender's log broke off; whether it could.
+    bool send_for_lost(RoleId role);
+    /// The gradient of a push that its worker's log does not have: a handle.
+    BufferId gradient_of_lost(RoleId worker, const Push& push);
+    void submit(RoleId worker, Computing& computing);
+    /// A reference to the model that the worker must have computed on; no_buffer where nobody has it.
+    BufferId model_of_lost(RoleId worker, Version version);
 
-    void give(RoleId role, BufferId id, BufferId handle);
+    void give(RoleId role, BufferId id, BufferId handle, Version version = -1);
     BufferId handle(RoleId role, BufferId id) const;
     /// Takes one reference over from the role; the handle goes with it.
     BufferId take_over(RoleId role, BufferId id);
@@ -146,6 +162,11 @@ private:
     void act(RoleId role, const Update& action, const Actions& all);
     void act(RoleId role, const Evaluate& action, const Actions&);
     void act(RoleId role, const Release& action, const Actions&);
+    void evaluate(const Evaluate& action, RoleId role, std::span<const float> weights);
+    void act(RoleId role, const Keep& action, const Actions&) {
+        kept_.keep(action.version, handle(role, action.weights));
+    }
+    void act(RoleId, const Forget& action, const Actions&) { kept_.forget(action.version); }
     /// Actions that move no buffer.
     template <class Other>
     void act(RoleId, const Other&, const Actions&) {}
@@ -157,6 +178,7 @@ private:
     std::map<ChannelKey, std::deque<Sent>> channels_;
     std::vector<RoleId> awoken_;  ///< roles whose next step may be ready by now
     learn::BufferPool buffers_;
+    learn::Kept kept_{buffers_};
     learn::Optimizer optimizer_;
     std::unique_ptr<learn::Pool> pool_;  ///< after what its threads work on
     BufferId initial_ = no_buffer;

@@ -16,23 +16,31 @@ void Recomputation::act(RoleId role, const Send& action, const Actions&) {
 
 // Nobody knows yet when it will be waited for: those that were asked for first are computed first.
 void Recomputation::act(RoleId role, const Compute& action, const Actions&) {
-    Computing computing{action, buffers_.share(handle(role, action.weights), -1), buffers_.allocate(),
-                        std::make_unique<learn::GradientJob>()};
+    Computing computing;
+    computing.action = action;
+    computing.weights = buffers_.share(handle(role, action.weights), -1);
+    submit(role, computing);
+    seat(role).computing.emplace(action.id, std::move(computing));
+}
+
+/// On computing.weights.
+void Recomputation::submit(RoleId worker, Computing& computing) {
+    computing.gradient = buffers_.allocate();
+    computing.job = std::make_unique<learn::GradientJob>();
     auto& job = *computing.job;
     job.weights_buffer = computing.weights;
     job.gradient_buffer = computing.gradient;
-    job.worker = role - 1;
-    job.worker_seq = action.worker_seq;
-    job.batch = action.batch;
-    seat(role).computing.emplace(action.id, std::move(computing));
+    job.worker = worker - 1;
+    job.worker_seq = computing.action.worker_seq;
+    job.batch = computing.action.batch;
     pool_->submit(job);
 }
 
 void Recomputation::act(RoleId role, const Fold& action, const Actions&) {
     const bool first = action.accumulator == no_buffer;
     const BufferId accumulator = first ? buffers_.allocate() : take_over(role, action.accumulator);
-    learn::run(learn::FoldJob{buffers_.data(accumulator), buffers_.data(handle(role, action.gradient)),
-                              static_cast<float>(action.factor), first});
+    learn::run(learn::resolve(action, accumulator, buffers_, kept_, [&](BufferId id) { return handle(role, id); }),
+               optimizer_);
     seat(role).results.emplace(action.id, accumulator);
 }
 
@@ -41,22 +49,21 @@ void Recomputation::act(RoleId role, const Update& action, const Actions& all) {
     // Whoever else holds the old version (a gradient in computation, a model on its way) goes on reading it.
     const bool in_place = buffers_.sole(from);
     const BufferId to = in_place ? from : buffers_.allocate();
-    learn::UpdateJob job;
-    job.from = buffers_.data(from);
-    job.to = buffers_.data(to);
-    learn::for_each_part(action, all, job.steps, [&](const Part& part) {
-        job.summands.push_back({buffers_.data(handle(role, part.gradient)).data(), static_cast<float>(part.factor)});
-    });
-    learn::run(job, optimizer_);
+    learn::run(learn::resolve(action, all, buffers_.data(from), buffers_.data(to), buffers_, kept_, optimizer_,
+                              [&](BufferId id) { return handle(role, id); }),
+               optimizer_);
     if (!in_place) buffers_.release(from);
     seat(role).results.emplace(action.id, to);
 }
 
 void Recomputation::act(RoleId role, const Evaluate& action, const Actions&) {
     if (!options_.evaluate) return;
+    evaluate(action, role, buffers_.data(handle(role, action.weights)));
+}
+
+void Recomputation::evaluate(const Evaluate& action, RoleId role, std::span<const float> weights) {
     ++evaluations_;
-    seat(role).evaluating.emplace(
-        action.id, Evaluating{action, task_.evaluate(buffers_.data(handle(role, action.weights)), *pool_)});
+    seat(role).evaluating.emplace(action.id, Evaluating{action, task_.evaluate(weights, *pool_)});
 }
 
 void Recomputation::act(RoleId role, const Release& action, const Actions&) {

@@ -6,24 +6,26 @@
 #include <cmath>
 
 namespace rubato::sim {
-namespace {
 
-std::vector<Role> roles_with(Scenario scenario, const OptimizerSpec& optimizer, std::int64_t samples,
-                             std::int64_t parameters) {
-    scenario.optimizer = optimizer;
-    return make_roles(scenario, samples, parameters);
-}
-
-}  // namespace
-
-Retelling::Retelling(const Scenario& recorded, const OptimizerSpec& optimizer, std::int64_t samples,
-                     std::int64_t parameters, bool stop_on_divergence, const MessageSizes& sizes,
-                     trace::Recorder& recorder)
-    : roles_(roles_with(recorded, optimizer, samples, parameters)),
+Retelling::Retelling(std::vector<Role> roles, bool stop_on_divergence, const MessageSizes& sizes,
+                     trace::Recorder& recorder, const trace::Checkpoint* resumed)
+    : roles_(std::move(roles)),
       finished_(roles_.size()),
+      lost_(roles_.size()),
       stop_on_divergence_(stop_on_divergence),
       sizes_(sizes),
-      recorder_(recorder) {}
+      recorder_(recorder) {
+    if (resumed == nullptr) return;
+    const auto& totals = resumed->head.totals;
+    report_.messages = totals.messages;
+    report_.control_messages = totals.control_messages;
+    report_.bytes = totals.bytes;
+    server_ = totals.server;
+    const ServerState& state = resumed->head.roles.server;
+    counted_samples_ = state.samples;
+    loss_sum_ = state.loss_sum;
+    loss_count_ = state.loss_count;
+}
 
 void Retelling::on_gradient(RoleId role, const Compute& compute, const GradientReady&, double loss) {
     losses_[{role - 1, compute.worker_seq}] = loss;
@@ -98,8 +100,9 @@ void Retelling::rewrite() {
 /// Mean loss of the gradients that were taken in since the evaluation before, in the order in which they came; the
 /// version owner takes them in as they come. samples: taken in so far.
 std::optional<double> Retelling::train_loss(std::int64_t samples) {
-    double sum = 0;
-    std::int64_t number = 0;
+    if (samples < counted_samples_) return std::nullopt;  // asked for before the log begins
+    double sum = std::exchange(loss_sum_, 0);
+    std::int64_t number = std::exchange(loss_count_, 0);
     while (counted_samples_ < samples && !arrived_.empty()) {
         sum += arrived_.front().loss;
         ++number;
@@ -118,6 +121,7 @@ void Retelling::count(Time now, RoleId role, const Event& event) {
         apply_since_.erase(it);
     };
     if (role == 0) {
+        if (const auto* lost = std::get_if<PeerLost>(&event)) lost_.at(static_cast<std::size_t>(lost->peer)) = true;
         if (const auto* folded = std::get_if<Folded>(&event)) completed(folded->id, server_.push_ns);
         if (const auto* applied = std::get_if<Applied>(&event)) completed(applied->id, server_.update_ns);
     }
@@ -150,7 +154,8 @@ void Retelling::count(Time now, RoleId role, const Event& event) {
 
 void Retelling::close(const Recomputation& recomputation) {
     for (RoleId role = 0; role < static_cast<RoleId>(roles_.size()); ++role) {
-        if (finished_[static_cast<std::size_t>(role)]) continue;
+        // What a lost role had begun is in the books of the version owner.
+        if (finished_[static_cast<std::size_t>(role)] || lost_[static_cast<std::size_t>(role)]) continue;
         auto& its = roles_[static_cast<std::size_t>(role)];
         // What lies at its receiver is in the receiver's books.
         for (const ActionId id : recomputation.untaken(role)) {

@@ -20,10 +20,11 @@ struct MessageSizes {
 /// and figures, is that of the new weights.
 class Retelling final : public RecomputationListener {
 public:
-    /// recorded: the scenario of the run. optimizer: the other one. stop_on_divergence: whether to end where a loss or
-    /// an evaluation is not finite. All rows go to `recorder`.
-    Retelling(const Scenario& recorded, const OptimizerSpec& optimizer, std::int64_t samples, std::int64_t parameters,
-              bool stop_on_divergence, const MessageSizes& sizes, trace::Recorder& recorder);
+    /// roles: those of the run with the other optimizer, as they are where the log begins. stop_on_divergence: whether
+    /// to end where a loss or an evaluation is not finite. All rows go to `recorder`. resumed: the checkpoint that the
+    /// log begins with; null: it begins with the run.
+    Retelling(std::vector<Role> roles, bool stop_on_divergence, const MessageSizes& sizes, trace::Recorder& recorder,
+              const trace::Checkpoint* resumed);
 
     void on_gradient(RoleId role, const Compute& compute, const GradientReady& recorded, double loss) override;
     void on_evaluated(RoleId role, const Evaluate& evaluate, const Evaluated& recorded,
@@ -55,7 +56,7 @@ private:
     void record(Time now, RoleId role, const Event& event);
 
     std::vector<Role> roles_;
-    std::vector<bool> finished_;
+    std::vector<bool> finished_, lost_;
     bool stop_on_divergence_;
     MessageSizes sizes_;
     trace::Recorder& recorder_;
@@ -64,7 +65,9 @@ private:
     std::map<Version, Metrics> figures_;    ///< of evaluations that no row has told yet
     std::deque<Arrived> arrived_;
     std::int64_t counted_samples_ = 0;  ///< of pushes that an evaluation has counted
-    bool stopping_ = false;             ///< the version owner takes in no more
+    double loss_sum_ = 0;               ///< of pushes before the log that no evaluation has counted yet
+    std::int64_t loss_count_ = 0;
+    bool stopping_ = false;  ///< the version owner takes in no more
     std::map<ActionId, Time> apply_since_;
     Time now_ = 0;
     trace::DriverReport report_;

@@ -14,11 +14,16 @@ bool same(const A& a, const A& b) {
 
 bool same(const Fold& a, Fold b) {
     b.factor = a.factor;
+    b.weights = a.weights;
+    b.version = a.version;
+    b.read_version = a.read_version;
+    b.worker = a.worker;
     return a == b;
 }
 
 bool same(const Step& a, Step b) {
     b.learning_rate = a.learning_rate;
+    b.momentum = a.momentum;
     return a == b;
 }
 
@@ -47,10 +52,25 @@ bool all_same(const std::vector<Item>& a, const std::vector<Item>& b) {
                       [](const Item& one, const Item& other) { return same(one, other); });
 }
 
+bool for_the_rule(const Action& action) {
+    return std::holds_alternative<Keep>(action) || std::holds_alternative<Forget>(action);
+}
+
+/// The same, but for what only the rule asks for.
+bool same_lists(const std::vector<Action>& a, const std::vector<Action>& b) {
+    auto one = a.begin(), other = b.begin();
+    while (true) {
+        one = std::find_if_not(one, a.end(), for_the_rule);
+        other = std::find_if_not(other, b.end(), for_the_rule);
+        if (one == a.end() || other == b.end()) return one == a.end() && other == b.end();
+        if (!same(*one++, *other++)) return false;
+    }
+}
+
 }  // namespace
 
 bool same_schedule(const Actions& a, const Actions& b) {
-    return all_same(a.list, b.list) && all_same(a.steps, b.steps) && all_same(a.parts, b.parts) &&
+    return same_lists(a.list, b.list) && all_same(a.steps, b.steps) && all_same(a.parts, b.parts) &&
            a.gradients.size() == b.gradients.size() && a.updates.size() == b.updates.size() &&
            a.evals.size() == b.evals.size() && a.workers.size() == b.workers.size();
 }

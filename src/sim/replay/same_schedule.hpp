@@ -7,8 +7,8 @@
 
 namespace rubato::sim {
 
-/// The numbers of the update rule (factors of parts and folds, learning rates) may differ, and so may the rows, though
-/// not how many there are.
+/// The numbers of the update rule (factors of parts and folds, learning rates, momentum) and the versions that it has
+/// kept may differ, and so may the rows, though not how many there are.
 bool same_schedule(const Actions& a, const Actions& b);
 
 /// The rule would not keep to the recorded schedule; what() is one line.

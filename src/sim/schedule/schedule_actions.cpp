@@ -25,9 +25,7 @@ void ScheduleRun::act(const Send& action) {
 void ScheduleRun::act(const Fold& action) {
     const bool first = action.accumulator == no_buffer;
     const BufferId accumulator = first ? buffers_.allocate() : action.accumulator;
-    if (input_.task)
-        learn::run(learn::FoldJob{buffers_.data(accumulator), buffers_.data(action.gradient),
-                                  static_cast<float>(action.factor), first});
+    if (input_.task) learn::run(learn::resolve(action, accumulator, buffers_, kept_), *optimizer_);
     ++books_.pushes;
     due_.push_back(Folded{action.id, accumulator});
 }
@@ -36,7 +34,10 @@ void ScheduleRun::act(const Update& action) {
     // Gradients that are still to be computed go on reading the old version.
     const bool in_place = buffers_.sole(action.weights);
     const BufferId to = in_place ? action.weights : buffers_.allocate();
-    if (input_.task) learn::run(learn::resolve(action, actions_, to, buffers_), *optimizer_);
+    if (input_.task)
+        learn::run(learn::resolve(action, actions_, buffers_.data(action.weights), buffers_.data(to), buffers_, kept_,
+                                  *optimizer_),
+                   *optimizer_);
     if (!in_place) buffers_.release(action.weights);
     for (const auto& part : actions_.parts) books_.pushes += part.pushes;
     books_.updates += action.step_count;

@@ -13,7 +13,7 @@ ScheduleRun::ScheduleRun(const trace::RunInput& input, const DelayTrace& trace, 
       trace_(trace),
       see_(std::move(see)),
       server_(make_roles(scenario_, input.samples, input.parameters).front()),
-      barrier_(traits(make_policy(scenario_.protocol, scenario_.lambda())).barrier),
+      barrier_(traits(make_policy(scenario_.protocol, scenario_.lambda())).rounds),
       readers_(trace, scenario_.lambda(), scenario_.data.sampling == Sampling::shared_epoch),
       workers_(static_cast<std::size_t>(scenario_.lambda())),
       buffers_(input.task ? input.task->parameters() : 0) {
@@ -23,7 +23,7 @@ ScheduleRun::ScheduleRun(const trace::RunInput& input, const DelayTrace& trace, 
     report_.backend = "sim";
     report_.virtual_clock = true;
     if (!input.task) return;
-    optimizer_ = std::make_unique<learn::Optimizer>(scenario_.optimizer, input.task->parameters());
+    optimizer_ = std::make_unique<learn::Optimizer>(scenario_.optimizer, input.task->parameters(), scenario_.lambda());
     pool_ = std::make_unique<learn::Pool>(*input.task, scenario_.pool_threads, [this](learn::GradientJob& job) {
         job.weights = buffers_.data(job.weights_buffer);
         job.gradient = buffers_.data(job.gradient_buffer);
@@ -89,6 +89,7 @@ void ScheduleRun::push_next() {
         gradient = buffers_.allocate();
     }
     pending_.erase(it);
+    has_read(row);
     ++next_;
     ++taken_in_;
     worker.next = readers_.after(row);
@@ -111,6 +112,7 @@ void ScheduleRun::skip(Row row) {
         if (it->second.weights != no_buffer) buffers_.release(it->second.weights);
         pending_.erase(it);
     }
+    has_read(row);
     ++next_;
     worker_of(row).next = readers_.after(row);
 }
@@ -146,7 +148,27 @@ void ScheduleRun::ask_for_readers(Version version) {
     asked_.erase(version);
 }
 
+void ScheduleRun::keep_versions() {
+    if (!optimizer_ || !optimizer_->looks_at_weights()) return;
+    std::erase_if(readers_left_, [this](const auto& version) {
+        if (version.second > 0) return false;
+        kept_.forget(version.first);
+        return true;
+    });
+    const auto rows = readers_.of(version_);
+    const auto count =
+        std::count_if(rows.begin(), rows.end(), [this](Row row) { return row >= next_ && row < readers_.accepted(); });
+    if (count == 0) return;
+    kept_.keep(version_, weights_);
+    readers_left_[version_] = count;
+}
+
+void ScheduleRun::has_read(Row row) {
+    if (const auto it = readers_left_.find(readers_[row].read_version); it != readers_left_.end()) --it->second;
+}
+
 void ScheduleRun::on_version() {
+    keep_versions();
     for (const Row row : readers_.of(version_)) {
         if (!input_.task || row >= readers_.accepted()) continue;
         Pending& pending = pending_[row];

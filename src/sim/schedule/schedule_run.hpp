@@ -59,6 +59,9 @@ private:
     /// Lets those ask whose turn it is among the readers of a version.
     void ask_for_readers(Version version);
     void on_version();
+    /// Keeps the present version where the rule will look at it, and lets go of those whose gradients are applied.
+    void keep_versions();
+    void has_read(Row row);
     void submit(Row row, Pending& pending);
     void dealt(RoleId to, Version version, const Batch& batch);
     Push record_of(Row row, const Batch& batch, std::int64_t worker_seq) const;
@@ -75,6 +78,10 @@ private:
     void act(const Release& action) { buffers_.release(action.buffer); }
     void act(const SetTimer& action);
     void act(const Finish& action);
+    // What workers read is in the trace, which knows more than the server: it may have a worker read a later version
+    // than the one at which it was dealt its batch.
+    void act(const Keep&) {}
+    void act(const Forget&) {}
     template <class Other>
     [[noreturn]] void act(const Other&) {
         throw std::logic_error("the server asks for what only workers do");
@@ -89,10 +96,12 @@ private:
     Readers readers_;
     std::vector<Worker> workers_;
     std::map<Row, Pending> pending_;
+    std::map<Version, std::int64_t> readers_left_;  ///< of versions that are kept: gradients that are not taken in yet
     std::map<Version, std::size_t> asked_;  ///< how many of the readers of a version have asked; done ones are left out
     std::deque<Event> due_;                 ///< completions of the present instant
     Actions actions_;
     learn::BufferPool buffers_;
+    learn::Kept kept_{buffers_};
     std::unique_ptr<learn::Optimizer> optimizer_;
     std::unique_ptr<learn::Pool> pool_;  ///< after what its threads work on
     BufferId weights_ = no_buffer;       ///< the server's last ones

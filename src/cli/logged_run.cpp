@@ -1,14 +1,17 @@
-#include "cli/recorded_run.hpp"
+#include "cli/logged_run.hpp"
 
 #include "cli/json_reader.hpp"
+#include "cli/resume.hpp"
 #include "cli/sweep/csv.hpp"
 #include "core/role.hpp"
-#include "trace/checkpoint.hpp"
 #include "trace/event_log.hpp"
+#include "trace/rank_parts.hpp"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <filesystem>
 #include <map>
 #include <stdexcept>
@@ -18,7 +21,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-void read_summary(RecordedRun& run) {
+void read_summary(LoggedRun& run) {
     std::error_code error;
     const fs::path path = fs::path(run.directory) / "summary.json";
     if (!fs::is_regular_file(path, error)) return;
@@ -51,15 +54,65 @@ void read_places(const fs::path& path, const std::string& number, RoleId first_r
     }
 }
 
+/// What the log of a resumed run begins with: it has the state of the roles, and only a checkpoint has the weights.
+trace::Checkpoint first_checkpoint(const LoggedRun& run) {
+    const Version version = run.resumed->server.version;
+    const std::string path = trace::checkpoint_folder(run.directory) + "/" + std::to_string(version) + ".ckpt";
+    const std::string why = ", but the run was resumed from it, and what its gradients began from is nowhere else";
+    std::error_code error;
+    if (!fs::exists(path, error))
+        throw InputError(path + ": is missing" + why +
+                         "; rubato replay without --weights and --set compares the actions");
+    trace::Checkpoint found;
+    try {
+        found = trace::read_checkpoint(run.directory, version);
+    } catch (const std::invalid_argument& problem) {
+        throw InputError(problem.what() + why);
+    }
+    const auto parameters = static_cast<std::int64_t>(found.weights.size());
+    if (trace::to_text(found.head.roles) != trace::to_text(*run.resumed) || parameters != run.header.parameters)
+        throw InputError(path + ": is not the checkpoint that " + run.log_path + " begins with, only one of the same " +
+                         "version; expected the file that the run was resumed from");
+    if (const auto keys = differing_keys(run.loaded, found.head.scenario); !keys.empty())
+        throw InputError(path + ": is of another scenario than scenario.json, which differs in " + keys.front());
+    return found;
+}
+
 }  // namespace
 
-double RecordedRun::fraction() {
+namespace {
+
+/// The ranks of a run that was killed leave a log each. They are joined in a file that is gone once it is closed.
+void open_log(LoggedRun& run) {
+    run.log.open(run.log_path, std::ios::binary);
+    if (run.log) return;
+    std::string joined = (fs::temp_directory_path() / "rubato-XXXXXX").string();
+    const int descriptor = ::mkstemp(joined.data());
+    if (descriptor < 0) return;
+    ::close(descriptor);
+    try {
+        if (trace::join_event_logs(run.directory, joined)) {
+            run.log.clear();
+            run.log.open(joined, std::ios::binary);
+            std::error_code error;
+            run.log_bytes = static_cast<std::int64_t>(fs::file_size(joined, error));
+        }
+    } catch (...) {
+        ::unlink(joined.c_str());
+        throw;
+    }
+    ::unlink(joined.c_str());
+}
+
+}  // namespace
+
+double LoggedRun::fraction() {
     const auto at = log ? static_cast<std::int64_t>(log.tellg()) : log_bytes;
     return log_bytes > 0 ? std::min(1.0, static_cast<double>(at) / static_cast<double>(log_bytes)) : 1;
 }
 
-std::unique_ptr<RecordedRun> open_recorded(const std::string& directory) {
-    auto run = std::make_unique<RecordedRun>();
+std::unique_ptr<LoggedRun> open_recorded(const std::string& directory) {
+    auto run = std::make_unique<LoggedRun>();
     run->directory = directory;
     const fs::path folder(directory);
     std::error_code error;
@@ -67,16 +120,19 @@ std::unique_ptr<RecordedRun> open_recorded(const std::string& directory) {
     // The log tells the sizes, so that the data set need not be at hand.
     run->loaded = read_scenario((folder / "scenario.json").string());
     run->log_path = (folder / "events.log").string();
-    run->log.open(run->log_path, std::ios::binary);
+    open_log(*run);
     if (!run->log) throw InputError(run->log_path + ": cannot be read; a run leaves it with --events");
     const auto bytes = fs::file_size(run->log_path, error);
-    run->log_bytes = error ? 0 : static_cast<std::int64_t>(bytes);
+    if (!error) run->log_bytes = static_cast<std::int64_t>(bytes);
     try {
         run->header = trace::read_header(run->log);
         run->log.clear();
         run->log.seekg(0);
         if (const std::string text = trace::read_state(run->log); !text.empty())
             run->resumed = trace::run_state_from_text(text);
+    } catch (const trace::NotALog&) {
+        throw InputError(run->log_path + (run->log_bytes == 0 ? ": is empty" : ": is no event log") +
+                         "; expected the file that rubato run --events leaves");
     } catch (const std::invalid_argument& problem) {
         throw LogDiffers(run->log_path + ": differs: " + problem.what());
     }
@@ -93,7 +149,7 @@ std::unique_ptr<RecordedRun> open_recorded(const std::string& directory) {
     return run;
 }
 
-std::vector<trace::Place> recorded_places(const RecordedRun& run) {
+std::vector<trace::Place> recorded_places(const LoggedRun& run) {
     std::vector<trace::Place> places(static_cast<std::size_t>(run.loaded.scenario.lambda()) + 1);
     const fs::path folder(run.directory);
     read_places(folder / "workers.csv", "worker", 1, places);
@@ -101,17 +157,14 @@ std::vector<trace::Place> recorded_places(const RecordedRun& run) {
     return places;
 }
 
-std::unique_ptr<learn::Task> recorded_task(const RecordedRun& run) {
+std::unique_ptr<learn::Task> recorded_task(LoggedRun& run) {
     const Loaded& loaded = run.loaded;
     if (!loaded.scenario.model.gradients)
         throw InputError(run.directory + ": was a run of timing only: there are no gradients to compute again");
     if (!loaded.scenario.schedule.trace.empty())
         throw InputError(run.directory + ": followed schedule.trace, and its log has the server alone; rubato run " +
                          run.directory + "/scenario.json computes it again, under any rule");
-    if (run.resumed)
-        throw InputError(run.directory +
-                         ": was resumed, and its log begins at a checkpoint: what its gradients began from is not in "
-                         "it; rubato replay without --weights and --set compares the actions");
+    if (run.resumed) run.checkpoint = first_checkpoint(run);
     auto task = learn::make_task(loaded.scenario);
     if (task->samples() != run.header.samples || task->parameters() != run.header.parameters)
         throw InputError(
@@ -120,7 +173,11 @@ std::unique_ptr<learn::Task> recorded_task(const RecordedRun& run) {
     return task;
 }
 
-std::string verdict(const RecordedRun& run, const trace::ReplayResult& result) {
+std::vector<Role> recorded_roles(const LoggedRun& run, const Scenario& scenario) {
+    return make_roles(scenario, run.header.samples, run.header.parameters, run.resumed ? &*run.resumed : nullptr);
+}
+
+std::string verdict(const LoggedRun& run, const trace::ReplayResult& result) {
     if (!result.same) return run.log_path + ": differs: " + result.difference;
     // A summary is written last, so the log of a run that has one was whole once.
     if (!result.complete && run.has_summary)
@@ -129,9 +186,8 @@ std::string verdict(const RecordedRun& run, const trace::ReplayResult& result) {
     return {};
 }
 
-trace::ReplayResult replay_into(RecordedRun& run, sim::Recomputation& recomputation,
-                                const std::function<bool()>& go_on) {
-    return trace::replay(run.log, make_roles(run.loaded.scenario, run.header.samples, run.header.parameters),
+trace::ReplayResult replay_into(LoggedRun& run, sim::Recomputation& recomputation, const std::function<bool()>& go_on) {
+    return trace::replay(run.log, recorded_roles(run, run.loaded.scenario),
                          [&](Time now, RoleId role, const Event& event, const Actions& actions) {
                              recomputation.take(now, role, event, actions);
                              return go_on();

@@ -1,0 +1,54 @@
+#include "cli/build_protocol.hpp"
+
+#include "cli/node_value.hpp"
+
+#include <string_view>
+
+namespace rubato::cli {
+namespace {
+
+DsspSpec build_dssp(const Node& protocol) {
+    DsspSpec spec;
+    const auto is = [&](const char* key, std::string_view value) { return protocol.at(key).text == value; };
+    spec.lower_bound = protocol.at("lower_bound").whole();
+    spec.r_max = protocol.at("r_max").whole();
+    using Mode = DsspSpec::Mode;
+    spec.mode = is("mode", "literal_next")   ? Mode::literal_next
+                : is("mode", "literal_full") ? Mode::literal_full
+                                             : Mode::strict;
+    using Slowest = DsspSpec::Slowest;
+    spec.slowest = is("slowest", "oldest")     ? Slowest::oldest
+                   : is("slowest", "interval") ? Slowest::interval
+                                               : Slowest::count;
+    spec.table_on_every_push = is("table", "every-push");
+    spec.ties_are_fastest = is("fastest", "tied");
+    spec.smallest_of_ties = is("ties", "smallest");
+    spec.intervals_with_waits = is("intervals", "with-waits");
+    spec.exact_grants = is("grants", "exact");
+    spec.intervals_from_start = is("first_intervals", "from-start");
+    spec.keep_grants = is("leftover_grants", "keep");
+    spec.look_at_every_push = is("reexamine", "every-push");
+    return spec;
+}
+
+}  // namespace
+
+ProtocolSpec build_protocol(const Node& protocol) {
+    ProtocolSpec spec;
+    spec.name = protocol.at("name").text;
+    if (const Node* n = protocol.find("n")) spec.n = to_int(*n);
+    if (const Node* count = protocol.find("gradients_per_update")) spec.gradients_per_update = to_int(*count);
+    if (const Node* update = protocol.find("update")) spec.per_gradient = update->text == "per-gradient";
+    if (const Node* bound = protocol.find("bound"); bound && !bound->is(Node::Kind::null)) spec.bound = bound->whole();
+    if (protocol.find("r_max")) spec.dssp = build_dssp(protocol);
+    if (const Node* k = protocol.find("k")) spec.k = k->whole();
+    if (const Node* dependency = protocol.find("dependency")) spec.single_dependency = dependency->text == "single";
+    if (const Node* backups = protocol.find("backups")) spec.backups = to_int(*backups);
+    if (const Node* threshold = protocol.find("delay_threshold")) spec.delay_threshold = threshold->whole();
+    if (const Node* cancel = protocol.find("cancel")) spec.cancel = cancel->boolean;
+    if (const Node* admit = protocol.find("admit"))
+        spec.admit = admit->text == "pace" ? Admit::pace : admit->text == "discard" ? Admit::discard : Admit::withhold;
+    return spec;
+}
+
+}  // namespace rubato::cli

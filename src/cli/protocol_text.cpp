@@ -1,0 +1,102 @@
+#include "cli/protocol_text.hpp"
+
+#include <fmt/format.h>
+
+namespace rubato::cli {
+namespace {
+
+std::string dssp_text(const DsspSpec& spec) {
+    constexpr const char* modes[] = {"literal_next", "literal_full", "strict"};
+    return fmt::format("dssp, {}: an update for every gradient; lower bound {}, grants of up to {} iterations",
+                       modes[static_cast<int>(spec.mode)], spec.lower_bound, spec.r_max);
+}
+
+std::string admission_text(const ProtocolSpec& protocol, int count) {
+    constexpr const char* ways[] = {"pace", "discard", "withhold"};
+    return fmt::format("admission, {}: an update for {} {} gradient{}, of staleness at most {}",
+                       ways[static_cast<int>(protocol.admit)], protocol.admit == Admit::withhold ? "at least" : "every",
+                       count, count == 1 ? "" : "s", *protocol.bound);
+}
+
+/// Of an iteration that starts at most `bound` ahead of the slowest worker: each other worker pushes at most
+/// 2 bound + 1 times between its read and its update.
+std::string bounded_lead(std::int64_t bound, int lambda) {
+    return fmt::format(
+        "an iteration starts at most {} ahead of the slowest worker, which never waits; staleness is at most (lambda - "
+        "1)(2 * {} + 1) = {}",
+        bound, bound, (lambda - 1) * (2 * bound + 1));
+}
+
+std::string no_bound(int count, int lambda) {
+    return fmt::format(
+        "staleness has no bound; its mean is at most (lambda - 1) / {} = {:.4g}, and near it where workers drift apart "
+        "and the server is lightly loaded",
+        count, static_cast<double>(lambda - 1) / count);
+}
+
+}  // namespace
+
+PolicyTraits traits_of(const Scenario& scenario) {
+    return traits(make_policy(scenario.protocol, scenario.lambda()));
+}
+
+std::string protocol_text(const Scenario& scenario) {
+    const ProtocolSpec& protocol = scenario.protocol;
+    const int lambda = scenario.lambda(), count = traits_of(scenario).gradients;
+    const std::string& name = protocol.name;
+    if (name == Hardsync::name) return fmt::format("hardsync: an update for every {} gradients, one a worker", lambda);
+    if (name == Bsp::name && !protocol.per_gradient)
+        return fmt::format("bsp, aggregated: a barrier, and an update for every {} gradients, one a worker", lambda);
+    if (name == Bsp::name) return "bsp, per-gradient: an update for every gradient, and a barrier after each round";
+    if (name == Ssp::name)
+        return "ssp: an update for every gradient; bound " +
+               (protocol.bound ? std::to_string(*protocol.bound) : "none");
+    if (name == Dssp::name) return dssp_text(protocol.dssp);
+    if (name == BoundedDelay::name)
+        return fmt::format("bounded-delay: an update for every gradient; iteration t waits for {} t - {}",
+                           protocol.single_dependency ? "iteration" : "all up to", protocol.k);
+    if (name == BackupWorkers::name)
+        return fmt::format("backup-workers: an update for the first {} of {} gradients", count, lambda);
+    if (name == Rennala::name)
+        return fmt::format("rennala: an update for every {} gradients of the present version", count);
+    if (name == Ringmaster::name)
+        return fmt::format("ringmaster: an update for every gradient of staleness below {}{}", protocol.delay_threshold,
+                           protocol.cancel ? "; others are given up" : "");
+    if (name == Admission::name) return admission_text(protocol, count);
+    if (name != NSoftsync::name) return name + ": an update for every gradient";
+    if (protocol.gradients_per_update > 0) return fmt::format("n-softsync: an update for every {} gradients", count);
+    return fmt::format("n-softsync, n = {}: an update for every floor({} / {}) = {} gradients", protocol.n, lambda,
+                       protocol.n, count);
+}
+
+std::vector<std::string> staleness_sentences(const Scenario& scenario) {
+    const ProtocolSpec& protocol = scenario.protocol;
+    const PolicyTraits policy = traits_of(scenario);
+    const int lambda = scenario.lambda();
+    const std::string& name = protocol.name;
+    if (policy.rounds && policy.batch_order)
+        return {"staleness is 0; a round never spans two epochs",
+                "gradients are summed in slice order: the same weights, bit for bit, on every backend"};
+    if (policy.rounds) return {"the i-th gradient of a round has staleness i - 1; a round never spans two epochs"};
+    if (name == Ssp::name && protocol.bound) return {bounded_lead(*protocol.bound, lambda)};
+    const DsspSpec& dssp = protocol.dssp;
+    if (name == Dssp::name && dssp.mode == DsspSpec::Mode::strict)
+        return {bounded_lead(dssp.lower_bound + dssp.r_max, lambda)};
+    if (name == Dssp::name)
+        return {
+            "the lead of the fastest worker has no bound: it may be granted more again and again; the slowest "
+            "never waits"};
+    if (name == BoundedDelay::name && !protocol.single_dependency)
+        return {fmt::format("staleness is at most 2({} - 1) = {}", protocol.k, 2 * (protocol.k - 1))};
+    if (name == BoundedDelay::name && lambda > 2) return {"staleness has no bound for more than two workers"};
+    if (name == BackupWorkers::name || name == Rennala::name)
+        return {"staleness of what is applied is 0; late gradients are dropped, and their batches dealt again"};
+    if (name == Ringmaster::name)
+        return {fmt::format("staleness of what is applied is below {}; the batches of other gradients are dealt again",
+                            protocol.delay_threshold)};
+    if (name == Admission::name)
+        return {fmt::format("staleness of what is applied is at most {}, also after a resume", *protocol.bound)};
+    return {no_bound(policy.gradients, lambda)};
+}
+
+}  // namespace rubato::cli

@@ -1,0 +1,20 @@
+// What a protocol does and what it promises, in words, for `rubato check`.
+#pragma once
+
+#include "core/policy.hpp"
+
+#include <string>
+#include <vector>
+
+namespace rubato::cli {
+
+/// The traits of the scenario's policy.
+PolicyTraits traits_of(const Scenario& scenario);
+
+/// One line: when it updates.
+std::string protocol_text(const Scenario& scenario);
+
+/// Sentences on staleness and on who waits for whom.
+std::vector<std::string> staleness_sentences(const Scenario& scenario);
+
+}  // namespace rubato::cli

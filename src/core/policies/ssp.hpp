@@ -1,0 +1,76 @@
+// ssp (Ho et al. 2013; Zhao et al. 2019, section 2): every gradient is applied as it arrives; worker p, with t_p pushes
+// so far, goes on once t_p - min(t) <= bound. So an iteration starts at most `bound` ahead of the slowest worker, and
+// the slowest never waits. bound 0 is a barrier, and its batches are dealt in rounds, as those of bsp; no bound is asp.
+#pragma once
+
+#include "core/policies/counts.hpp"
+#include "core/policies/decision.hpp"
+#include "core/policies/worker_set.hpp"
+
+#include <optional>
+#include <string_view>
+
+namespace rubato {
+
+class Ssp : public PolicyDefaults {
+public:
+    static constexpr std::string_view name = "ssp", kind = name;
+    explicit Ssp(int lambda = 1, std::optional<std::int64_t> bound = std::nullopt) : bound_(bound) {
+        if (!bound) return;
+        counts_ = Counts(lambda);
+        waiting_ = WorkerSet(lambda);
+    }
+    PolicyTraits traits() const { return {.word = Word::ok, .rounds = bound_ == 0, .alone = true}; }
+    void on_resume() { counts_.revive(); }
+    Ready on_ready(WorkerId worker) { return ahead(worker) ? Ready::hold : Ready::start; }
+    /// A worker without a batch is waited for no longer; in a round it has done its part.
+    void on_idle(WorkerId worker, Orders& orders) {
+        if (!bound_) return;
+        if (*bound_ == 0)
+            counts_.push(worker);
+        else if (counts_.retire(worker))
+            release_all(orders);
+    }
+    Decision on_arrival(const Arrival& arrival, Orders&) {
+        pushed_ = arrival.worker;
+        return {.fire = true};
+    }
+    void on_applied(Time, Orders& orders) {
+        if (!bound_) return orders.release.push_back(pushed_);
+        const bool rose = counts_.push(pushed_);
+        if (rose || ahead(pushed_)) waiting_.add(pushed_);
+        if (rose)
+            release_all(orders);
+        else if (!ahead(pushed_))
+            orders.release.push_back(pushed_);
+    }
+    std::vector<Wait> waiting() const {
+        std::vector<Wait> out;
+        for (const WorkerId worker : waiting_.members()) out.push_back({worker, counts_.slowest()});
+        return out;
+    }
+    bool operator==(const Ssp&) const = default;
+    template <class Self, class F>
+    static void each(Self& self, F&& field) {
+        field("bound", self.bound_);
+        field("counts", self.counts_);
+        field("waiting", self.waiting_);
+    }
+
+private:
+    bool ahead(WorkerId worker) const { return bound_ && counts_.of(worker) - counts_.lowest() > *bound_; }
+    /// Whoever waits is bound + 1 ahead, so all may go when the slowest has moved.
+    void release_all(Orders& orders) {
+        waiting_.take(orders.release);
+        if (*bound_ > 0) return;
+        orders.release.clear();
+        orders.round = true;
+    }
+
+    std::optional<std::int64_t> bound_;
+    Counts counts_;
+    WorkerSet waiting_;
+    WorkerId pushed_ = 0;  ///< between a push and its update
+};
+
+}  // namespace rubato

@@ -1,0 +1,149 @@
+// Who may go on, and for whom others wait.
+#include "core/server.hpp"
+
+#include <algorithm>
+
+namespace rubato {
+
+void Server::begin_workers(Time now, Actions& actions) {
+    begun_ = true;
+    if (traits_.rounds) return release_round(now, actions);
+    for (RoleId role = 1; role <= config_.lambda; ++role) {
+        if (on_ready(policy_, role - 1) == Ready::start) {
+            deal_to(role, resumed_, 0, 0, actions);
+            continue;
+        }
+        auto& worker = peer(role);
+        worker.asked_ns = worker.held_ns = worker.done_ns = now;
+        worker.have = resumed_ ? -1 : version_;
+    }
+    carry_out(now, now, actions);
+}
+
+void Server::resume(Time now, Actions& actions) {
+    resumes_ = false;
+    fired_ns_ = now;
+    for (auto& it : peers_) it.since_ns = it.done_ns = now;
+    on_resume(policy_);
+    check_stop(now, actions);
+    if (stopping_) return try_finish(now, actions);
+    if (pause_ == Pause::draining) try_evaluate(now, actions);
+    if (pause_ == Pause::none) begin_workers(now, actions);  // otherwise end_pause begins
+}
+
+// To let a worker go may leave it without a batch, and that may let others go.
+void Server::carry_out(Time now, Time until, Actions& actions) {
+    while (orders_.any() && !stopping_) {
+        std::swap(orders_, doing_);
+        for (const WorkerId worker : doing_.cancel) halt(worker + 1, actions);
+        if (doing_.round) {
+            if (pause_ == Pause::none)
+                release_round(now, actions);
+            else
+                round_held_ns_ = now;
+        }
+        for (const WorkerId worker : doing_.release) release(now, worker + 1, until, actions);
+        doing_.clear();
+    }
+    orders_.clear();
+}
+
+void Server::release(Time now, RoleId to, Time until, Actions& actions) {
+    auto& worker = peer(to);
+    const Time asked = std::exchange(worker.asked_ns, Time{-1});
+    if (asked < 0 && traits_.word == Word::ok) return say_ok(now, to, until, 0, actions);
+    if (pause_ != Pause::none) {
+        worker.granted = true;
+        held_.push_back({to, asked < 0 ? worker.done_ns : asked, {}, Inquiry{asked < 0 ? -1 : worker.have}});
+        return;
+    }
+    if (asked >= 0) return deal_to(to, worker.have != version_, now - worker.held_ns, worker.held_ns - asked, actions);
+    const Time held = std::max<Time>(0, until - worker.done_ns);
+    deal_to(to, true, held, now - worker.since_ns - held, actions);
+}
+
+// Held back: from when its own push was dealt with until what it waited for had come. The rest is other work.
+void Server::say_ok(Time now, RoleId to, Time until, Time paused_ns, Actions& actions) {
+    const auto& worker = peer(to);
+    const Time held = std::max<Time>(0, until - worker.done_ns) + paused_ns;
+    ++sends_under_way_;
+    actions.send<Ok>(next_id(), to, Channel::control, {}, held, now - worker.since_ns - held);
+}
+
+void Server::assign(RoleId to, const Batch& batch) {
+    auto& worker = peer(to);
+    worker.busy = true;
+    ++worker.dealt;
+    worker.version = version_;
+    worker.batch = batch;
+}
+
+// Deals a round and tells the workers.
+void Server::release_round(Time now, Actions& actions) {
+    const bool repeat = !again_.empty();  // a round that was dealt, and of which not all was applied
+    if (!repeat) dealer_.open_round();
+    const bool first = version_ == 0;
+    const Time paused = round_held_ns_ >= 0 ? now - round_held_ns_ : 0;
+    round_held_ns_ = -1;
+    std::vector<WorkerId> without;
+    for (RoleId role = 1; role <= config_.lambda; ++role) {
+        const bool mine = repeat && !again_.empty() && again_.front().worker == role - 1;
+        const Batch batch = !repeat || mine ? deal(role - 1) : Batch{};
+        const bool empty = batch.count == 0;
+        auto& worker = peer(role);
+        const Time held = first ? 0 : std::max<Time>(0, fired_ns_ - worker.done_ns) + paused;
+        const Time queued = first ? 0 : now - worker.since_ns - held;
+        if (empty)
+            without.push_back(role - 1);
+        else
+            assign(role, batch);
+        if (empty && (first || traits_.word == Word::ok)) continue;
+        if (empty) worker.since_ns = worker.done_ns = now;
+        worker.dealt_ahead = traits_.word == Word::ok && !first && !resumed_;
+        if (worker.dealt_ahead)
+            say_ok(now, role, fired_ns_, paused, actions);
+        else
+            reply(role, batch, !first, held, queued, actions);
+    }
+    resumed_ = false;
+    if (repeat) return;
+    on_round(policy_, config_.lambda - static_cast<int>(without.size()));
+    if (static_cast<int>(without.size()) == config_.lambda) return;
+    for (const WorkerId worker : without) on_idle(policy_, worker, orders_);
+}
+
+// One whose gradient has come in the meantime is not told: it will be asked about that gradient.
+void Server::halt(RoleId to, Actions& actions) {
+    const auto& worker = peer(to);
+    if (!worker.busy) return;
+    ++sends_under_way_;
+    actions.send<Halt>(next_id(), to, Channel::control, {}, worker.dealt - 1);
+}
+
+std::string Server::waiting() const {
+    if (finished_) return "";
+    if (busy_) return "waits for an update of its own to be done";
+    if (stopping_ && save_id_ != 0) return "waits for its checkpoint to be written";
+    const auto worker_name = [](std::size_t worker) { return "worker " + std::to_string(worker); };
+    constexpr int names_max = 8;
+    std::string who;
+    int count = 0;
+    for (std::size_t worker = 0; worker < peers_.size(); ++worker) {
+        const auto& it = peers_[worker];
+        const bool owes = stopping_ ? it.pushes_expected < 0 || it.pushes < it.pushes_expected : it.busy;
+        if (owes && ++count <= names_max) who += (who.empty() ? "" : ", ") + worker_name(worker);
+    }
+    if (count > names_max) who += " and " + std::to_string(count - names_max) + " more";
+    if (count == 0 && stopping_) return "waits for its own messages to be taken";
+    std::string text = count == 0 ? "waits for an inquiry of any worker"
+                                  : (stopping_ ? "waits for the last word of " : "waits for a gradient of ") + who;
+    if (stopping_) return text;
+    count = 0;
+    for (const auto& it : rubato::waiting(policy_))
+        if (++count <= names_max)
+            text += (count == 1 ? "; holds back " : ", ") + worker_name(static_cast<std::size_t>(it.worker)) +
+                    (it.whom >= 0 ? " for " + worker_name(static_cast<std::size_t>(it.whom)) : "");
+    return count > names_max ? text + " and " + std::to_string(count - names_max) + " more" : text;
+}
+
+}  // namespace rubato

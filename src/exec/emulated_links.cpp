@@ -1,0 +1,54 @@
+#include "exec/emulated_links.hpp"
+
+#include <algorithm>
+
+namespace rubato::exec {
+
+EmulatedLinks::~EmulatedLinks() {
+    {
+        std::lock_guard lock(mutex_);
+        closing_ = true;
+    }
+    wake_.notify_one();
+    thread_.join();
+}
+
+void EmulatedLinks::carry(RoleId from, RoleId to, std::int64_t bytes, std::function<void()> arrive) {
+    const auto& routes = to == 0 ? costs_.to_server : costs_.from_server;
+    const auto& route = routes[static_cast<std::size_t>(std::max(from, to) - 1)];
+    const auto duration = [](double seconds) {
+        return std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds));
+    };
+    {
+        std::lock_guard lock(mutex_);
+        auto leaves = Clock::now();
+        if (bytes > 0) {
+            auto& free = free_[{from, to}];
+            leaves = free = std::max(free, leaves) + duration(static_cast<double>(bytes) / route.bytes_per_s);
+        }
+        moving_.emplace(leaves + duration(route.latency_s), std::move(arrive));
+    }
+    wake_.notify_one();
+}
+
+void EmulatedLinks::loop() {
+    std::unique_lock lock(mutex_);
+    while (!closing_) {
+        if (moving_.empty()) {
+            wake_.wait(lock);
+            continue;
+        }
+        const auto first = moving_.begin();
+        if (const auto due = first->first; due > Clock::now()) {
+            wake_.wait_until(lock, due);
+            continue;
+        }
+        const auto arrive = std::move(first->second);
+        moving_.erase(first);
+        lock.unlock();
+        arrive();
+        lock.lock();
+    }
+}
+
+}  // namespace rubato::exec

@@ -1,0 +1,102 @@
+"""Runs that went on from a checkpoint are computed again from it, or it is told what is missing.
+
+Usage: replay_resumed_test.py RUBATO
+"""
+
+from pathlib import Path
+
+from case import Case, main
+
+PROTOCOLS = ("hardsync", "n-softsync", "async")
+
+
+class ReplayResumed(Case):
+    """The log of such a run begins with the state of its roles."""
+
+    @staticmethod
+    def scenario(protocol: str = "async", **more: object) -> dict:
+        return {"data": {"dataset": "synthetic", "samples": 300, "test_samples": 40, "shape": [4, 4, 1], "classes": 3,
+                         "validation": 0.1},
+                "workers": {"count": 4, "batch_size": 10}, "protocol": {"name": protocol},
+                "model": {"name": "mlp", "hidden": [6]}, "stop": {"epochs": 2}, "evaluate": {"every_epochs": 0.5},
+                "optimizer": {"name": "momentum", "momentum": 0.9, "learning_rate": 0.05},
+                "cluster": {"network": {"model": "flow"}, "devices": {"default": {"seconds": {"10": 0.01}}},
+                            "noise": {"lognormal_cv": 0.3}, "server": {"push_s": 1e-4, "update_s": 3e-3}}, **more}
+
+    def replayed(self, *arguments: object, status: int = 0) -> str:
+        done = self.call("replay", *arguments)
+        self.assertEqual(done.returncode, status, done.stdout + done.stderr)
+        return done.stdout if status != 2 else done.stderr
+
+    def resumed(self, protocol: str, backend: str = "sim") -> tuple[Path, int]:
+        """A run that stopped once and went on, and the version at which it did."""
+        out = self.work / f"resumed-{protocol}-{backend}"
+        saved = {"execution": {"checkpoint": {"every_updates": 5 if protocol == "hardsync" else 8}}}
+        for epochs in (2, 5):
+            path = self.write(self.scenario(protocol, stop={"epochs": epochs}, **saved))
+            done = self.call("run", path, "--events", "--backend", backend, "--out", out, "--resume", "--quiet")
+            self.assertEqual(done.returncode, 0, done.stderr)
+        state = (out / "events.log").read_text().splitlines()[1]
+        self.assertTrue(state.startswith("S "), state)
+        return out, int(state.split(" version=", 1)[1].split(" ", 1)[0])
+
+    def test_a_resumed_run_is_computed_from_its_checkpoint(self) -> None:
+        for backend in ("sim", "local"):
+            for protocol in PROTOCOLS:
+                with self.subTest(backend=backend, protocol=protocol):
+                    run, version = self.resumed(protocol, backend)
+                    # It made others since, and keeps the one that its log begins with.
+                    kept = sorted(int(path.stem) for path in (run / "checkpoints").glob("*.ckpt"))
+                    self.assertEqual(kept[0], version)
+                    if backend == "sim":  # real ones are over too soon to write many
+                        self.assertEqual(len(kept), 3)
+                    said = self.replayed(run, "--weights", "--evaluate")
+                    self.assertIn(f"the same final weights {self.summary(run)['weights_hash']}", said)
+                    # The same rule leaves the same tables; what is before the checkpoint stays as recorded.
+                    again = self.work / f"again-{protocol}-{backend}"
+                    self.replayed(run, "--set", "optimizer.momentum=0.9", "--out", again, "--quiet")
+                    for table in ("gradients.csv", "updates.csv", "evals.csv", "workers.csv"):
+                        self.assertEqual((again / table).read_bytes(), (run / table).read_bytes(), table)
+                    told, recorded = self.summary(again), self.summary(run)
+                    for key in ("weights_hash", "gradients", "updates", "staleness", "traffic", "best_valid_error"):
+                        self.assertEqual(told[key], recorded[key], key)
+                    other = self.work / f"other-{protocol}-{backend}"
+                    self.replayed(run, "--set", "optimizer.name=sgd", "--out", other, "--quiet")
+                    before = [row for row in self.rows(run, "updates.csv") if int(row["version"]) <= version]
+                    self.assertEqual(self.rows(other, "updates.csv")[:version], before)
+                    self.assertNotEqual(self.summary(other)["weights_hash"], recorded["weights_hash"])
+
+    def test_a_resumed_run_without_its_checkpoint_says_what_is_missing(self) -> None:
+        run, version = self.resumed("async")
+        name = f"checkpoints/{version}.ckpt"
+        whole = (run / name).read_bytes()
+        newest = max((run / "checkpoints").glob("*.ckpt"), key=lambda path: int(path.stem))
+
+        def refused(expected: str) -> None:
+            for arguments in (("--weights",), ("--set", "optimizer.learning_rate=1", "--out", self.work / "none")):
+                said = self.replayed(run, *arguments, status=2)
+                self.assertRegex(said, r"\Arubato: [^\n]+\n\Z")
+                self.assertIn(f"{name}: {expected}", said)
+                self.assertIn("resumed from", said)
+            self.assertFalse((self.work / "none").exists())
+
+        (run / name).unlink()
+        refused("is missing")
+        (run / name).write_bytes(whole[:-100])
+        refused("is cut off")
+        (run / name).write_bytes(whole[:-50] + bytes([whole[-50] ^ 1]) + whole[-49:])
+        refused("was altered")
+        (run / name).write_bytes(newest.read_bytes())
+        refused("is of version")
+        # A whole checkpoint of the same version, of another run.
+        other = self.work / "other"
+        path = self.write(self.scenario(execution={"checkpoint": {"every_updates": version}}, seed=2))
+        self.assertEqual(self.call("run", path, "--out", other, "--quiet").returncode, 0)
+        (run / name).write_bytes((other / name).read_bytes())
+        refused("is not the checkpoint that")
+        (run / name).write_bytes(whole)
+        self.replayed(run, "--weights")
+
+
+if __name__ == "__main__":
+    main()

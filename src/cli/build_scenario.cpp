@@ -73,6 +73,35 @@ CostSpec build_cost(const Node* cost) {
     return spec;
 }
 
+/// A list, an expression, or figures of chosen workers beside 1; empty where there is none.
+std::vector<double> figures_of_workers(const Node& workers, const std::string& key, int lambda) {
+    const Node* node = workers.find(key);
+    if (!node) return {};
+    const std::string path = "workers." + key;
+    std::vector<double> figures;
+    if (node->is(Kind::string)) {
+        try {
+            return worker_figures(node->text, lambda);
+        } catch (const std::invalid_argument& error) {
+            throw InputError(node->where, path, error.what());
+        }
+    }
+    for (const Node& item : node->items) figures.push_back(item.number);
+    if (node->is(Kind::array) && figures.size() != static_cast<std::size_t>(lambda))
+        throw InputError(node->where, path,
+                         "expected a figure for each of the " + std::to_string(lambda) + " workers, found " +
+                             std::to_string(figures.size()));
+    if (node->is(Kind::object)) figures.assign(static_cast<std::size_t>(lambda), 1);
+    for (const auto& [worker, where, figure] : node->members) {
+        if (worker == "comment") continue;
+        if (std::stoi(worker) >= lambda)
+            throw InputError(where, path + "." + worker,
+                             "there is no such worker: they are 0 to " + std::to_string(lambda - 1));
+        figures[static_cast<std::size_t>(std::stoi(worker))] = figure.number;
+    }
+    return figures;
+}
+
 WorkersSpec build_workers(const Node& root) {
     const Node& workers = root.at("workers");
     WorkersSpec spec;
@@ -88,6 +117,8 @@ WorkersSpec build_workers(const Node& root) {
     } else {
         add(workers);
     }
+    spec.slow = figures_of_workers(workers, "slow", spec.count());
+    spec.seconds = figures_of_workers(workers, "seconds", spec.count());
     spec.batch_size = to_int(workers.at("batch_size"));
     spec.pipeline = workers.at("pipeline").text;
     if (const Node* hosts = workers.find("hosts")) {

@@ -1,10 +1,12 @@
 #include "cli/complete_devices.hpp"
 
 #include "cli/build_scenario.hpp"
+#include "cli/complete.hpp"
 #include "cli/node_value.hpp"
 #include "cli/suggest.hpp"
 
 #include <algorithm>
+#include <set>
 
 namespace rubato::cli {
 namespace {
@@ -123,6 +125,45 @@ void check_range(const Node& object, const std::string& path) {
 
 }  // namespace
 
+namespace {
+
+void check_noise(const Node& noise) {
+    const char* first = nullptr;
+    for (const char* key : {"lognormal_cv", "normal_cv", "exponential_cv"}) {
+        const Node* cv = noise.find(key);
+        if (!cv || cv->number == 0) continue;
+        if (first) refuse(*cv, std::string("cluster.noise.") + key, std::string("cannot stand beside ") + first);
+        first = key;
+    }
+}
+
+/// Each is of one kind, and of workers that there are.
+void check_stragglers(const Node& stragglers, std::int64_t lambda) {
+    for (std::size_t i = 0; i < stragglers.items.size(); ++i) {
+        const Node& it = stragglers.items[i];
+        const std::string path = "cluster.stragglers[" + std::to_string(i) + "]";
+        const Node* until = it.find("until_s");
+        const Node* from = it.find("from_s");
+        const int kinds = (until || from ? 1 : 0) + (it.find("every_s") ? 1 : 0) + (it.find("probability") ? 1 : 0);
+        if (kinds != 1)
+            refuse(it, path, "expected one of: until_s (and from_s), every_s with for_s, or probability");
+        const double begin = from ? quantity(*from, Quantity::duration) : 0;
+        if (until && quantity(*until, Quantity::duration) <= begin)
+            refuse(*until, path + ".until_s", "expected an end after the begin, from_s");
+        const Node* workers = it.find("workers");
+        std::set<std::int64_t> seen;
+        for (std::size_t w = 0; workers && w < workers->items.size(); ++w) {
+            const Node& item = workers->items[w];
+            const std::string place = path + ".workers[" + std::to_string(w) + "]";
+            if (item.whole() >= lambda)
+                refuse(item, place, "there is no such worker: they are 0 to " + std::to_string(lambda - 1));
+            if (!seen.insert(item.whole()).second) refuse(item, place, "stands there twice");
+        }
+    }
+}
+
+}  // namespace
+
 void complete_devices(Node& root, std::vector<std::string>& notes) {
     check_classes(root);
     Node& cluster = *root.find("cluster");
@@ -139,6 +180,8 @@ void complete_devices(Node& root, std::vector<std::string>& notes) {
     if (scatter && cluster.at("noise").at("lognormal_cv").number > 0)
         notes.emplace_back(
             "cluster.noise.lognormal_cv does not apply to devices with quantiles, whose scatter is measured");
+    check_noise(cluster.at("noise"));
+    check_stragglers(cluster.at("stragglers"), worker_count(root));
     check_range(cluster.at("server"), "cluster.server");
     if (const Node* star = cluster.at("network").find("star")) check_range(*star, "cluster.network.star");
 }

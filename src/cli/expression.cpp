@@ -123,6 +123,37 @@ private:
 
 }  // namespace
 
+std::vector<double> worker_figures(const std::string& text, int lambda) {
+    const auto fail = [&](std::size_t position, const std::string& what) {
+        throw std::invalid_argument("expression \"" + text + "\", character " + std::to_string(position + 1) + ": " +
+                                    what);
+    };
+    if (const auto at = assignment_at(text); at != std::string::npos) fail(at, "= does not compare, write ==");
+    double i = 1, count = lambda;
+    mu::Parser parser;
+    std::vector<double> figures;
+    try {
+        parser.DefineVar("i", &i);
+        parser.DefineVar("lambda", &count);
+        parser.SetExpr(text);
+        for (int worker = 1; worker <= lambda; ++worker) {
+            i = worker;
+            figures.push_back(parser.Eval());
+            if (parser.GetNumResults() != 1) fail(text.find(','), "expected one value");
+        }
+    } catch (const mu::Parser::exception_type& error) {
+        const auto position = static_cast<std::size_t>(std::max(error.GetPos(), 0));
+        if (error.GetCode() != mu::ecUNASSIGNABLE_TOKEN) fail(position, error.GetMsg());
+        fail(position, "\"" + error.GetToken() + "\" is no variable; there are i, from 1 for the first worker on, and lambda");
+    }
+    for (std::size_t worker = 0; worker < figures.size(); ++worker) {
+        if (std::isfinite(figures[worker]) && figures[worker] > 0) continue;
+        throw std::invalid_argument("expression \"" + text + "\" gives " + shortest(figures[worker]) + " for i = " +
+                                    std::to_string(worker + 1) + ", expected a finite number above 0");
+    }
+    return figures;
+}
+
 std::shared_ptr<const Expression> make_expression(const std::string& text, const Constants& constants) {
     return std::make_shared<const ParsedExpression>(text, constants);
 }

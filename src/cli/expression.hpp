@@ -1,4 +1,4 @@
-// Staleness rules as text, parsed by muparser.
+// Staleness rules and figures of workers as text, parsed by muparser.
 #pragma once
 
 #include "core/staleness_rule.hpp"
@@ -21,5 +21,9 @@ using Constants = std::vector<std::pair<std::string, double>>;
 /// A factor over the fields of RuleInfo and further constants. Throws std::invalid_argument with the position where the
 /// text cannot be parsed. The result throws ExpressionError where the factor is negative or not finite.
 std::shared_ptr<const Expression> make_expression(const std::string& text, const Constants& constants);
+
+/// A figure of each worker: the expression with i = 1, ..., lambda, [lambda]. Throws std::invalid_argument with the
+/// position where the text cannot be parsed, and where a figure is not finite or not above 0.
+std::vector<double> worker_figures(const std::string& text, int lambda);
 
 }  // namespace rubato::cli

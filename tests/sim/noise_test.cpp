@@ -44,3 +44,26 @@ TEST_CASE("a driver's noise, computed four at a time, has the bits of each facto
         CHECK(noise.factor({2, 5}) == sim::noise_factor(scenario, 2, 5));  // back again
     }
 }
+
+TEST_CASE("noise of each kind has mean 1, the given spread and its own shape") {
+    using Kind = NoiseSpec::Kind;
+    Scenario scenario;
+    for (const auto& [kind, cv, least, skewness] :
+         {std::tuple{Kind::normal, 0.2, 0.05, 0.0}, std::tuple{Kind::exponential, 0.4, 0.6, 2.0}}) {
+        scenario.cluster.noise = {cv, {}, kind};
+        constexpr int n = 100000;
+        double sum = 0, squares = 0, cubes = 0, smallest = 10;
+        for (int i = 0; i < n; ++i) {
+            const double factor = sim::noise_factor(scenario, 1, i);
+            smallest = std::min(smallest, factor);
+            sum += factor;
+            squares += (factor - 1) * (factor - 1);
+            cubes += std::pow((factor - 1) / cv, 3);
+        }
+        CAPTURE(cv);
+        CHECK(sum / n == doctest::Approx(1).epsilon(0.01));
+        CHECK(std::sqrt(squares / n) == doctest::Approx(cv).epsilon(0.02));
+        CHECK(std::abs(cubes / n - skewness) < 0.15);
+        CHECK(smallest >= least);
+    }
+}

@@ -144,9 +144,11 @@ void check_stragglers(const Node& stragglers, std::int64_t lambda) {
         const std::string path = "cluster.stragglers[" + std::to_string(i) + "]";
         const Node* until = it.find("until_s");
         const Node* from = it.find("from_s");
-        const int kinds = (until || from ? 1 : 0) + (it.find("every_s") ? 1 : 0) + (it.find("probability") ? 1 : 0);
-        if (kinds != 1)
-            refuse(it, path, "expected one of: until_s (and from_s), every_s with for_s, or probability");
+        const int kinds = (until || from ? 1 : 0) + (it.find("every_s") || it.find("for_s") ? 1 : 0) +
+                          (it.find("probability") ? 1 : 0);
+        if (kinds != 1) refuse(it, path, "expected one of: until_s (and from_s), every_s with for_s, or probability");
+        if (!it.find("every_s") != !it.find("for_s"))
+            refuse(it, path, "expected every_s and for_s together: the mean times between spells and of spells");
         const double begin = from ? quantity(*from, Quantity::duration) : 0;
         if (until && quantity(*until, Quantity::duration) <= begin)
             refuse(*until, path + ".until_s", "expected an end after the begin, from_s");

@@ -144,12 +144,13 @@ std::vector<double> worker_figures(const std::string& text, int lambda) {
     } catch (const mu::Parser::exception_type& error) {
         const auto position = static_cast<std::size_t>(std::max(error.GetPos(), 0));
         if (error.GetCode() != mu::ecUNASSIGNABLE_TOKEN) fail(position, error.GetMsg());
-        fail(position, "\"" + error.GetToken() + "\" is no variable; there are i, from 1 for the first worker on, and lambda");
+        fail(position,
+             "\"" + error.GetToken() + "\" is no variable; there are i, from 1 for the first worker on, and lambda");
     }
     for (std::size_t worker = 0; worker < figures.size(); ++worker) {
         if (std::isfinite(figures[worker]) && figures[worker] > 0) continue;
-        throw std::invalid_argument("expression \"" + text + "\" gives " + shortest(figures[worker]) + " for i = " +
-                                    std::to_string(worker + 1) + ", expected a finite number above 0");
+        throw std::invalid_argument("expression \"" + text + "\" gives " + shortest(figures[worker]) +
+                                    " for i = " + std::to_string(worker + 1) + ", expected a finite number above 0");
     }
     return figures;
 }

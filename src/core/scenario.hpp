@@ -60,7 +60,7 @@ struct WorkersSpec {
     std::vector<WorkerGroup> groups;
     int batch_size = 32;  ///< of one worker (the papers' mu)
     std::string pipeline = "blocking";
-    int hosts = 0;  ///< workers spread evenly over so many hosts; 0: per_host decides
+    int hosts = 0;                     ///< workers spread evenly over so many hosts; 0: per_host decides
     std::vector<double> slow = {};     ///< by worker: factors on its compute times; empty: none
     std::vector<double> seconds = {};  ///< by worker: of its gradients, instead of the device's; empty: none
     int count() const {
@@ -219,11 +219,11 @@ struct NoiseSpec {
 
 /// Workers that compute more slowly for a while: in one spell, in spells at random, or in single gradients at random.
 struct StragglerSpec {
-    std::vector<WorkerId> workers;     ///< ascending; empty: all, each with spells of its own
-    double slowdown = 1;               ///< factor on compute time
-    double from_s = 0, until_s = 0;    ///< one spell
-    double every_s = 0, for_s = 0;     ///< means of exponential times between spells and of spells; 0: not of this kind
-    double probability = 0;            ///< of a gradient; 0: not of this kind
+    std::vector<WorkerId> workers;   ///< ascending; empty: all, each with spells of its own
+    double slowdown = 1;             ///< factor on compute time
+    double from_s = 0, until_s = 0;  ///< one spell
+    double every_s = 0, for_s = 0;   ///< means of exponential times between spells and of spells; 0: not of this kind
+    double probability = 0;          ///< of a gradient; 0: not of this kind
     bool operator==(const StragglerSpec&) const = default;
 };
 

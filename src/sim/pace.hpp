@@ -29,8 +29,8 @@ private:
     /// One straggler of the list, as a worker feels it.
     struct Slowed {
         const StragglerSpec* spec = nullptr;
-        std::uint64_t place = 0;     ///< in the list
-        std::uint64_t spell = 0;     ///< of spells at random: number of the one at hand
+        std::uint64_t place = 0;        ///< in the list
+        std::uint64_t spell = 0;        ///< of spells at random: number of the one at hand
         double begin_s = 0, end_s = 0;  ///< the spell at hand: under way or to come
     };
 

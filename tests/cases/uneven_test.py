@@ -49,10 +49,9 @@ class Uneven(Case):
         straggler = {"workers": [1], "slowdown": 3, "from_s": 10, "until_s": "20s"}
         found = self.seconds(self.run_scenario(timing({"count": 2}, {"stragglers": [straggler]})))
         self.assertAlmostEqual(max(found[0]), 1, delta=1e-6)
-        slow = [value for value in found[1] if value > 1.01]
-        # Ten seconds hold three gradients and a third of one, and the ones that are cut at either end are in between.
-        self.assertGreaterEqual(len(slow), 4)
-        self.assertAlmostEqual(sum(slow) - len(slow), 10 - 10 / 3, delta=1e-6)
+        # In ten seconds three gradients and a third are computed, those that the ends of the spell cut included.
+        self.assertAlmostEqual(sum(found[1]) - len(found[1]), 10 - 10 / 3, delta=1e-3)  # messages take some time
+        self.assertIn(sum(value > 2.999 for value in found[1]), (2, 3))
         random = {"slowdown": 5, "every_s": 20, "for_s": 20}
         found = self.seconds(self.run_scenario(timing({"count": 4}, {"stragglers": [random]}, stop={"seconds": 4000})))
         for worker in range(4):

@@ -33,9 +33,9 @@ TEST_CASE("a spell slows the part of a gradient that lies in it") {
     sim::Pace pace(scenario);
     CHECK(pace.seconds(1, 0, at(12), 1) == 1);
     CHECK(pace.seconds(2, 0, at(0), 1) == Approx(1));
-    CHECK(pace.seconds(2, 1, at(9), 2) == Approx(1 + 4));       // half of it within
-    CHECK(pace.seconds(2, 2, at(12), 1) == Approx(4));          // all
-    CHECK(pace.seconds(2, 3, at(18), 2) == Approx(2 + 1.5));    // a quarter of it within
+    CHECK(pace.seconds(2, 1, at(9), 2) == Approx(1 + 4));          // half of it within
+    CHECK(pace.seconds(2, 2, at(12), 1) == Approx(4));             // all
+    CHECK(pace.seconds(2, 3, at(18), 2) == Approx(2 + 1.5));       // a quarter of it within
     CHECK(pace.seconds(2, 4, at(9), 10) == Approx(1 + 10 + 6.5));  // over it and beyond
     CHECK(pace.seconds(2, 5, at(20), 3) == Approx(3));
 }

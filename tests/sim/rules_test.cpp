@@ -191,8 +191,8 @@ TEST_CASE("rules: a recorded run under another optimizer or rule is the run that
             options.samples = run.task->samples();
             options.one_thread = true;
             trace::Recorder recorder(changed, options);
-            sim::Retelling retelling(run.scenario, others[i], run.task->samples(), run.task->parameters(), true,
-                                     {1000, 1000, 64}, recorder);
+            sim::Retelling retelling(make_roles(changed, run.task->samples(), run.task->parameters()), true,
+                                     {1000, 1000, 64}, recorder, nullptr);
             sim::Recomputation recomputation(changed, *run.task, {2, true}, retelling);
             for (const auto& step : merged_anyhow(Renamed()(run.steps), i))
                 recomputation.take(step.now, step.role, step.event, step.actions);

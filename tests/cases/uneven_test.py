@@ -87,7 +87,7 @@ class Uneven(Case):
             ({"slow": [1, 2]}, {}, "workers.slow: expected a figure for each of the 3 workers, found 2"),
             ({"slow": {"3": 2}}, {}, "there is no such worker: they are 0 to 2"),
             ({"slow": {"1": 0}}, {}, "workers.slow.1: expected"),
-            ({"seconds": "sqrt(j)"}, {}, "\"j\" is no variable; there are i, from 1 for the first worker on, and lambda"),
+            ({"seconds": "sqrt(j)"}, {}, "\"j\" is no variable; there are i, from 1 for the first worker on, and"),
             ({"seconds": "i - 2"}, {}, "gives -1 for i = 1, expected a finite number above 0"),
             ({"seconds": "1, 2"}, {}, "expected one value"),
             ({"seconds": {"0": 1}}, {}, "workers.seconds: expected"),

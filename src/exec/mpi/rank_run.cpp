@@ -86,7 +86,7 @@ void RankRun::later(Seat&, std::function<void()> what) {
 }
 
 void RankRun::transmit(Seat& seat, const Send& action, Time sent_ns) {
-    if (map_.rank_of(action.to) == rank_) return office_.send(seat.id, action, sent_ns, clock());
+    if (map_.rank_of(action.to) == rank_) return office_.send(seat.id, action, sent_ns);
     const auto own = action.payload.count * static_cast<std::int64_t>(sizeof(float));
     mail_.send(seat.id, action, sent_ns, payload_bytes(action.channel, action.payload) - own);
 }

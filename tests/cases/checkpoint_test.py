@@ -75,9 +75,7 @@ class Checkpoints(Case):
             self.assertEqual(mine, list(range(len(mine))))
             self.assertEqual(sum(int(worker[it]) for it in summary["gradients"]), len(mine))
             seconds = sum(float(value) for name, value in worker.items() if name.endswith("_s"))
-            # In real time, threads hand things over: on a busy machine that takes its part of a run of a second.
-            part = 0.001 if summary["clock"] == "virtual" else 0.1
-            self.assertAlmostEqual(seconds, summary["time_s"], delta=part * summary["time_s"])
+            self.assertAlmostEqual(seconds, summary["time_s"], delta=0.02 * summary["time_s"])
         for epoch in range(epochs):
             seen: list[int] = []
             for row in rows:

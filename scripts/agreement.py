@@ -5,7 +5,8 @@
     scripts/agreement.py table DIR    simulates each with the profile of its round and prints the table, as Markdown
 
 The second step may be taken elsewhere. Options: --rounds N (3), --seconds S of each run (5), --data FOLDER of
-Fashion-MNIST where it is not installed, --rubato PROGRAM, --launcher "mpirun ...".
+Fashion-MNIST where it is not installed, --rubato PROGRAM, --launcher "mpirun ...", --calibrate-with N: all from runs of
+N workers (default: each from runs of as many).
 """
 
 import argparse
@@ -64,9 +65,14 @@ def make_real(options: argparse.Namespace) -> None:
                     for name, workers, size, protocol in cells():
                         if size == batch:
                             real_run(options, folder / name, workers, size, protocol)
-                for workers in WORKERS:
+                for workers in calibrated(options):
                     real_run(options, folder / f"calibration-{workers}-{batch}-{side}", workers, batch,
                              {"name": "async"}, "--timeline")
+
+
+def calibrated(options: argparse.Namespace) -> tuple[int, ...]:
+    """Numbers of workers that there are runs to calibrate from."""
+    return (options.calibrate_with,) if options.calibrate_with else WORKERS
 
 
 def simulate(options: argparse.Namespace, real: Path, profile: Path, out: Path, seed: int) -> None:
@@ -120,7 +126,7 @@ def make_table(options: argparse.Namespace) -> None:
     print("|---|---|---|---|---|---|---|---|---|---|")
     rounds = sorted(options.directory.glob("round*"))
     for folder in rounds:
-        for workers, batch, side in itertools.product(WORKERS, BATCHES, SIDES):
+        for workers, batch, side in itertools.product(calibrated(options), BATCHES, SIDES):
             run = folder / f"calibration-{workers}-{batch}-{side}"
             subprocess.run([options.rubato, "calibrate", "--run", str(run), "--out", str(folder / f"{run.name}.json"),
                             "--force", "--quiet"], check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
@@ -133,8 +139,8 @@ def make_table(options: argparse.Namespace) -> None:
             measured.append(summary(folder / name))
             for side in SIDES:
                 out = folder / f"predicted-{name}-{side}"
-                simulate(options, folder / name, folder / f"calibration-{workers}-{batch}-{side}.json", out,
-                         len(predicted) + 1)
+                profile = folder / f"calibration-{options.calibrate_with or workers}-{batch}-{side}.json"
+                simulate(options, folder / name, profile, out, len(predicted) + 1)
                 predicted.append(summary(out))
         print(row(name, workers, batch, predicted, measured), flush=True)
 
@@ -146,6 +152,7 @@ def main() -> int:
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--seconds", type=float, default=5)
     parser.add_argument("--data")
+    parser.add_argument("--calibrate-with", type=int, choices=WORKERS)
     parser.add_argument("--rubato", default=str(ROOT / "build/rubato"))
     parser.add_argument("--launcher", default="mpirun --allow-run-as-root --bind-to none")
     options = parser.parse_args()

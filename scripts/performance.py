@@ -48,18 +48,23 @@ def row(told):
     """A line of the page; the benchmark of ranks, which tells two times, says it in other words."""
     if "figure" not in told:
         return told
+    if "skipped" in told:
+        return {"name": told["figure"], "value": None, "target": told["target"],
+                "detail": f"not measured: {told['skipped']}"}
     return {"name": f"{told['figure']}, {told['bytes']:,} bytes", "value": told["value"], "target": told["target"],
             "detail": f"{told['driver_us']:,.1f} us; bare MPI {told['bare_us']:,.1f} us; two ranks of one host"}
 
 
 def holds(told):
-    if not told["target"]:
+    if not told["target"] or told["value"] is None:
         return True
     sign, limit = told["target"].split()
     return {"<=": operator.le, ">=": operator.ge}[sign](told["value"], float(limit.replace(",", "")))
 
 
 def number(value):
+    if value is None:
+        return "-"
     return f"{value:,.0f}" if value >= 1000 else f"{value:.3g}"
 
 

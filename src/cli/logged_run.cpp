@@ -78,10 +78,6 @@ trace::Checkpoint first_checkpoint(const LoggedRun& run) {
     return found;
 }
 
-}  // namespace
-
-namespace {
-
 /// The ranks of a run that was killed leave a log each. They are joined in a file that is gone once it is closed.
 void open_log(LoggedRun& run) {
     run.log.open(run.log_path, std::ios::binary);

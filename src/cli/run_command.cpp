@@ -19,7 +19,6 @@ namespace {
 void refuse_copies(const std::string& backend) {
     const Rank rank = find_rank();
     if (rank.count < 2) return;
-    if (rank.number > 0) leave_wrong_input_to_others();
     throw InputError("a launcher has started " + std::to_string(rank.count) +
                      " copies of this run, which would write the same files: expected --backend mpi, which shares the "
                      "roles between them, or a single copy of --backend " +

@@ -245,10 +245,7 @@ int ranks_needed(const Scenario& scenario) {
 int run_on_ranks(const RunOptions& options) {
     // One speaks, from the first word on.
     const bool speaks = find_rank().number == 0;
-    if (!speaks) {
-        leave_wrong_input_to_others();
-        be_quiet();
-    }
+    if (!speaks) be_quiet();
     // Without a launcher the library would start, alone, and only then find out.
     if (const int launched = launched_ranks(); launched > 0)
         require_ranks(load_scenario(options.scenario, options.sets).scenario, launched);

@@ -10,8 +10,10 @@ void Worker::step(Time now, const Event& event, Actions& actions) {
     std::visit([&](const auto& alternative) { on(now, alternative, actions); }, event);
 }
 
+// In real time a worker starts when its thread or process does, after the clock of the run.
 void Worker::on(Time now, const Start& event, Actions&) {
     weights_ = event.weights;
+    books_.idle_ns += std::max<Time>(0, now - books_.sum_ns());
     since_ns_ = now;
 }
 

@@ -23,9 +23,7 @@ private:
     };
 
     void mail(RoleId role, const Event& event) override;
-    void transmit(Seat& seat, const Send& action, Time sent_ns) override {
-        office_.send(seat.id, action, sent_ns, clock());
-    }
+    void transmit(Seat& seat, const Send& action, Time sent_ns) override { office_.send(seat.id, action, sent_ns); }
     void later(Seat&, std::function<void()> what) override { what(); }
     bool others_finished() const override { return finished_ >= static_cast<int>(seats_.size()) - 1; }
     void gather_books(Time now, std::function<void(Gathered)> then) override;

@@ -23,7 +23,7 @@ std::int32_t PostOffice::channel_index(const Channel3& key) {
     return it->second;
 }
 
-void PostOffice::send(RoleId from, const Send& send, Time sent_ns, Time now) {
+void PostOffice::send(RoleId from, const Send& send, Time sent_ns) {
     std::lock_guard lock(mutex_);
     if (send.payload.buffer == no_buffer) {
         ++control_messages_;

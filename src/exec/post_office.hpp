@@ -31,8 +31,8 @@ public:
     BufferId allocate_in(std::int32_t channel);
     void when_freed(std::function<void(std::int32_t)> freed) { freed_ = std::move(freed); }
 
-    /// sent_ns: when it began to move, not after `now`.
-    void send(RoleId from, const Send& send, Time sent_ns, Time now);
+    /// sent_ns: when it began to move.
+    void send(RoleId from, const Send& send, Time sent_ns);
     void release(BufferId buffer, Time now);
     void retain(BufferId buffer);
     BufferId allocate();

@@ -1,10 +1,10 @@
 #!/usr/bin/python3
 """Messages of whole runs over MPI against bare calls of the library: driver.py RUBATO BENCH_MPI [LAUNCHER ...].
 
-A run of one worker, whose gradients cost next to nothing, moves messages as long as those of a loop of MPI_Send and
-MPI_Recv; the medians of its pushes and pulls are laid beside the loop's time, which bench_mpi measures before and after
-it. The loop sends one buffer again and again out of its core's cache; a run sends what another core has just computed
-into one of several buffers, which tells at 1 MB and has no target there. Prints a JSON object a figure.
+A run of one worker, whose gradients cost next to nothing, moves messages as long as those of MPI_Send and MPI_Recv
+between two ranks that, like the run's, send what another of their threads has just computed and let it read what has
+come; the medians of its pushes and pulls are laid beside that, which bench_mpi measures before and after it. Prints a
+JSON object a figure.
 """
 
 import csv
@@ -23,7 +23,7 @@ def bare(program: str, launcher: list[str]) -> dict[int, float]:
     """Seconds of a message by its bytes."""
     done = subprocess.run([*launcher, "-n", "2", program], check=True, stdout=subprocess.PIPE, text=True)
     told = [json.loads(line) for line in done.stdout.splitlines()]
-    return {one["bytes"]: one["bare_us"] * 1e-6 for one in told if one["figure"].startswith("goodput")}
+    return {one["bytes"]: one["between_us"] * 1e-6 for one in told if "between_us" in one}
 
 
 def moving(rubato: str, launcher: list[str], size: int, gradients: int) -> float:
@@ -52,9 +52,8 @@ def main() -> None:
     after = bare(program, launcher)
     for size, seconds in found.items():
         plain = (before[size] + after[size]) / 2
-        target = ">= 0.9" if size >= 10_000_000 else ""
         print(json.dumps({"figure": "goodput of push and pull in a run, driver over bare", "bytes": size,
-                          "value": round(plain / seconds, 3), "target": target, "bare_us": round(plain * 1e6, 2),
+                          "value": round(plain / seconds, 3), "target": ">= 0.9", "bare_us": round(plain * 1e6, 2),
                           "driver_us": round(seconds * 1e6, 2)}))
 
 

@@ -64,6 +64,10 @@ struct Folder {
     Scratch scratch;
 };
 
+const std::string apart =
+    "cluster.profile: its times were taken with up to 4 workers on a host, and here each worker has one of its own; "
+    "workers.hosts=1 puts all on one";
+
 }  // namespace
 
 TEST_CASE("a profile gives devices, server and star") {
@@ -87,7 +91,14 @@ TEST_CASE("a profile gives devices, server and star") {
     CHECK(cluster.network.star.server_bandwidth == 3e9);
     CHECK(cluster.network.star.measured_bytes == MeasuredBytes{1000, 2000});
     CHECK(loaded.tree.at("cluster").find("profile") == nullptr);
-    CHECK(loaded.notes.empty());
+    CHECK(loaded.notes == std::vector<std::string>{apart});
+}
+
+TEST_CASE("where workers share hosts a profile does not say that they do not") {
+    const Folder folder;
+    std::string placed = mixed;
+    placed.insert(placed.rfind('}'), R"(, "hosts": 1)");
+    CHECK(folder.read(placed, R"({"profile": "two.json"})").notes.empty());
 }
 
 TEST_CASE("the saved scenario needs no profile") {
@@ -107,7 +118,8 @@ TEST_CASE("what a scenario says itself stays") {
         "server": {"push_s": 5}, "network": {"star": {"bandwidth": 5e8}}})");
     const ClusterSpec& cluster = loaded.scenario.cluster;
     CHECK(loaded.notes ==
-          std::vector<std::string>{"cluster.profile: the scenario gives devices.a100, server.push_s and "
+          std::vector<std::string>{apart,
+                                   "cluster.profile: the scenario gives devices.a100, server.push_s and "
                                    "network.star.bandwidth itself, so that two.json does not"});
     CHECK(cluster.devices.at("a100").c == 7);
     CHECK(cluster.devices.at("v100").table.size() == 2);

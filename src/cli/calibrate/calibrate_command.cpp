@@ -217,10 +217,7 @@ int serve(const CalibrateOptions& options, exec::Fabric& fabric) {
 std::unique_ptr<exec::Fabric> ranks_of(const CalibrateOptions& options) {
     const Rank rank = find_rank();
     if (rank.count < 2) return nullptr;
-    if (rank.number > 0) {
-        leave_wrong_input_to_others();
-        be_quiet();
-    }
+    if (rank.number > 0) be_quiet();
     if (options.scenario.empty())
         throw InputError("calibrate: a launcher has started " + std::to_string(rank.count) +
                          " copies, and only the measurement of a scenario is a matter for several");

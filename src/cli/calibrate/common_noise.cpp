@@ -6,7 +6,6 @@
 #include <cmath>
 #include <map>
 #include <numbers>
-#include <numeric>
 
 namespace rubato::cli {
 namespace {
@@ -33,18 +32,23 @@ void rank(const std::vector<TimedGradient>& rows, std::vector<std::size_t>& indi
                           rows[indices[place]].worker});
 }
 
+/// So many workers of a host tell as much as all, and pairs of them are few.
+constexpr std::size_t workers_max = 16;
+
 /// By host, in the order of their beginnings; without each worker's first tenth, which warms up.
 std::vector<std::vector<Ranked>> ranked_by_host(const RunTables& run) {
     std::map<std::string, std::vector<Ranked>> hosts;
+    std::map<std::string, std::size_t> workers;
     const auto& rows = run.gradients;
     for (std::size_t begin = 0; begin < rows.size();) {
         std::size_t end = begin;
         while (end < rows.size() && rows[end].worker == rows[begin].worker) ++end;
         std::map<std::int32_t, std::vector<std::size_t>> by_batch;
         for (std::size_t i = begin + (end - begin) / 10; i < end; ++i) by_batch[rows[i].samples].push_back(i);
-        auto& host = hosts[run.workers[static_cast<std::size_t>(rows[begin].worker)].host];
-        for (auto& [batch, indices] : by_batch) rank(rows, indices, host);
+        const std::string& host = run.workers[static_cast<std::size_t>(rows[begin].worker)].host;
         begin = end;
+        if (++workers[host] > workers_max) continue;
+        for (auto& [batch, indices] : by_batch) rank(rows, indices, hosts[host]);
     }
     std::vector<std::vector<Ranked>> result;
     for (auto& [name, ranked] : hosts) {

@@ -86,7 +86,7 @@ void RankRun::later(Seat&, std::function<void()> what) {
 }
 
 void RankRun::transmit(Seat& seat, const Send& action, Time sent_ns) {
-    if (map_.rank_of(action.to) == rank_) return office_.send(seat.id, action, sent_ns, clock());
+    if (map_.rank_of(action.to) == rank_) return office_.send(seat.id, action, sent_ns);
     const auto own = action.payload.count * static_cast<std::int64_t>(sizeof(float));
     mail_.send(seat.id, action, sent_ns, payload_bytes(action.channel, action.payload) - own);
 }
@@ -135,9 +135,13 @@ bool RankRun::serve_timers() {
 // The library offers nothing to sleep on, so an idle reactor looks again and again, the less often the longer nothing
 // has come: it is late by a fiftieth of what it has waited, or by what a sleep takes at least, and burns little. Where
 // there are cores to spare it spins until such a sleep is a small part of the wait. Lanes wake it at once. While a long
-// payload moves it is not idle.
+// payload moves it is not idle, and looks at little else: each look moves a few pages.
 void RankRun::rest() {
-    if (mail_.flowing()) return std::this_thread::yield();
+    if (mail_.flowing()) {
+        for (int i = 0; i < 16 && !mail_.progress(clock()); ++i)
+            if (spin_ns_ == 0) std::this_thread::yield();
+        return;
+    }
     constexpr Time shortest_ns = 20'000, longest_ns = 1'000'000;
     const Time idle = clock() - worked_ns_;
     if (idle < spin_ns_) return;

@@ -23,14 +23,13 @@ void RankRun::look_around() {
     const bool signalled = told_to_end_ || (input_.interrupted != nullptr && *input_.interrupted);
     // Time is short after a signal, and what is written is not lost.
     if (signalled && !interrupting_ && input_.recorder != nullptr) input_.recorder->flush();
+    if (signalled) interrupt();
     if (rank_ == 0) {
         if (input_.tick) input_.tick();
-        if (signalled) interrupt();
         watch_gathering(now);
         if (running_) watch_others(now);
-    } else {
-        if (signalled) interrupt();
-        if (running_) watch_first(now);
+    } else if (running_) {
+        watch_first(now);
     }
 }
 

@@ -150,7 +150,7 @@ def load(path: str | os.PathLike[str]) -> Run:
     workers    str: device host; int64: worker applied dropped cancelled leftover; Int64: gradients staleness_p99
                inquiries pulls; float64: staleness_mean and seconds
     servers    str: host; float64: seconds; int64: all others
-    controller Int64: slowest, those in ns but time_ns, r_limit; int64: all others
+    controller int64: time_ns worker pushes slowest_pushes gap granted; Int64: all others
     timeline   category: kind; Int64: peer; int64: all others
     """
     path = os.fspath(path)

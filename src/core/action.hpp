@@ -275,10 +275,8 @@ struct Actions {
         emplace_in<M>(it.message, std::forward<Fields>(fields)...);
         it.payload = payload;
     }
-    /// Whether there are rows.
-    bool stated() const {
-        return !gradients.empty() || !updates.empty() || !evals.empty() || !workers.empty() || !controller.empty();
-    }
+    /// Whether there are rows. Those of a controller come with an update only.
+    bool stated() const { return !gradients.empty() || !updates.empty() || !evals.empty() || !workers.empty(); }
     /// Empties all but the rows.
     void clear_orders() {
         list.clear();

@@ -48,11 +48,7 @@ void Dealer::open_round() {
 }
 
 Batch Dealer::from_shared() {
-    if (!state_.returned.empty()) {
-        const Batch batch = state_.returned.front();
-        state_.returned.erase(state_.returned.begin());
-        return batch;
-    }
+    if (!state_.returned.empty()) return from_returned();
     if (state_.shared.first >= config_.samples) {
         if (config_.barrier && state_.shared.epoch == state_.round_epoch) return {};
         ++state_.shared.epoch;
@@ -61,6 +57,12 @@ Batch Dealer::from_shared() {
     const auto count = std::min(room(), config_.samples - state_.shared.first);
     const Batch batch{state_.shared.epoch, static_cast<std::int32_t>(count), state_.shared.first};
     state_.shared.first += count;
+    return batch;
+}
+
+Batch Dealer::from_returned() {
+    const Batch batch = state_.returned.front();
+    state_.returned.erase(state_.returned.begin());
     return batch;
 }
 

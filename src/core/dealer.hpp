@@ -54,6 +54,7 @@ public:
 private:
     Batch next_of(WorkerId worker);
     Batch from_shared();
+    Batch from_returned();
     Batch from_strided(WorkerId worker);
     Batch from_random(WorkerId worker);
     Batch from_shard(WorkerId worker);

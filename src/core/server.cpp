@@ -10,7 +10,8 @@ Server::Server(const ServerConfig& config, const DealerConfig& dealer, const Pol
       dealer_(dealer),
       policy_(policy),
       traits_(traits(policy)),
-      peers_(static_cast<std::size_t>(config.lambda)) {}
+      peers_(static_cast<std::size_t>(config.lambda)),
+      holds_(peers_.size()) {}
 
 Server::Server(const ServerConfig& config, const DealerConfig& dealer, const ServerState& state)
     : Server(config, dealer, state.policy) {
@@ -55,6 +56,7 @@ void Server::on(Time now, const Start& event, Actions& actions) {
 }
 
 Batch Server::deal(WorkerId worker) {
+    if (again_.empty()) return dealer_.deal(worker);
     for (auto it = again_.begin(); it != again_.end(); ++it) {
         if (it->worker != worker) continue;
         const Batch batch = it->batch;
@@ -128,33 +130,32 @@ void Server::handle(Time now, RoleId from, Time arrived_ns, const Slice& payload
 void Server::answer(Time now, RoleId to, Time arrived_ns, Version have, bool held, Actions& actions) {
     auto& worker = peer(to);
     const Time waited = now - arrived_ns;
-    // Where the server says OK, whoever asks may go on.
-    const bool asks = traits_.word == Word::inquiry && !std::exchange(worker.granted, false);
-    if (asks && on_ready(policy_, to - 1) == Ready::hold) {
-        worker.asked_ns = arrived_ns;
-        worker.held_ns = now;
-        worker.have = have;
+    if (traits_.asks && !worker.granted && on_ready(policy_, to - 1) == Ready::hold) {
+        auto& held_back = hold(to);
+        held_back.asked_ns = arrived_ns;
+        held_back.since_ns = now;
+        held_back.have = have;
         return;
     }
-    deal_to(to, have != version_, held ? waited : 0, held ? 0 : waited, actions);
-    carry_out(now, now, actions);
+    worker.granted = false;
+    deal_to(to, worker, have != version_, held ? waited : 0, held ? 0 : waited, actions);
+    if (!worker.busy) carry_out(now, now, actions);  // it got no batch, which may let others go
 }
 
-void Server::deal_to(RoleId to, bool with_weights, Time held_ns, Time queued_ns, Actions& actions) {
-    auto& worker = peer(to);
+void Server::deal_to(RoleId to, Peer& worker, bool with_weights, Time held_ns, Time queued_ns, Actions& actions) {
     if (worker.dealt_ahead) {
         worker.dealt_ahead = false;
-        return reply(to, worker.batch, with_weights, held_ns, queued_ns, actions);
+        return reply(to, worker, worker.batch, with_weights, held_ns, queued_ns, actions);
     }
     const Batch batch = deal(to - 1);
     // Nothing left to compute on: the worker hears again when the run ends.
     if (batch.count == 0) return on_idle(policy_, to - 1, orders_);
-    assign(to, batch);
-    reply(to, batch, with_weights, held_ns, queued_ns, actions);
+    assign(worker, batch);
+    reply(to, worker, batch, with_weights, held_ns, queued_ns, actions);
 }
 
-void Server::reply(RoleId to, const Batch& batch, bool with_weights, Time held_ns, Time queued_ns, Actions& actions) {
-    auto& worker = peer(to);
+void Server::reply(RoleId to, Peer& worker, const Batch& batch, bool with_weights, Time held_ns, Time queued_ns,
+                   Actions& actions) {
     ++worker.replies;
     worker.version = version_;
     if (batch.count > 0 && keeps()) keep_present(actions);

@@ -72,17 +72,22 @@ private:
         std::int64_t pushes = 0;            ///< received from it
         std::int64_t pushes_expected = -1;  ///< said by its Bye
         bool busy = false;                  ///< has a batch whose gradient has not come yet
-        Time since_ns = 0;                  ///< arrival of its last push, or of the wait without a batch
-        Time done_ns = 0;                   ///< when that push was dealt with
-        Time asked_ns = -1;                 ///< arrival of an inquiry that the policy holds back; -1: there is none
-        Time held_ns = 0;                   ///< and since when
-        Version have = -1;                  ///< that it holds, as said then; -1: none
         bool granted = false;               ///< the policy has let it go on, but a pause holds it
-        bool dealt_ahead = false;  ///< its batch is that of the round, and it has not asked for the weights yet
-        std::int64_t dealt = 0;    ///< batches that it was given
-        Version version = 0;       ///< that it computes on, and the batch: those of the last one
+        bool dealt_ahead = false;           ///< its batch is that of the round, and it has not asked for weights yet
+        Time since_ns = 0;                  ///< arrival of its last push, or of the wait without a batch
+        std::int64_t dealt = 0;             ///< batches that it was given
+        Version version = 0;                ///< that it computes on, and the batch: those of the last one
         Batch batch;
         bool operator==(const Peer&) const = default;
+    };
+
+    /// Of a worker that is held back. Apart from what every message touches.
+    struct Hold {
+        Time done_ns = 0;    ///< when its last push was dealt with; not noted where workers inquire
+        Time asked_ns = -1;  ///< arrival of an inquiry that the policy holds back; -1: there is none
+        Time since_ns = 0;   ///< and since when
+        Version have = -1;   ///< that it holds, as said then; -1: none
+        bool operator==(const Hold&) const = default;
     };
 
     void on(Time now, const Start& event, Actions& actions);
@@ -114,21 +119,31 @@ private:
     void drain(Time now, Actions& actions);
     /// An inquiry whose turn it is. held: a pause has kept it waiting.
     void answer(Time now, RoleId to, Time arrived_ns, Version have, bool held, Actions& actions);
-    void deal_to(RoleId to, bool with_weights, Time held_ns, Time queued_ns, Actions& actions);
-    void reply(RoleId to, const Batch& batch, bool with_weights, Time held_ns, Time queued_ns, Actions& actions);
+    void deal_to(RoleId to, Peer& worker, bool with_weights, Time held_ns, Time queued_ns, Actions& actions);
+    void reply(RoleId to, Peer& worker, const Batch& batch, bool with_weights, Time held_ns, Time queued_ns,
+               Actions& actions);
     /// The next batch of a worker: one that is to be dealt again before any other.
     Batch deal(WorkerId worker);
     Peer& peer(RoleId role) { return peers_.at(static_cast<std::size_t>(role - 1)); }
+    Hold& hold(RoleId role) { return holds_[static_cast<std::size_t>(role - 1)]; }
 
     // server_release.cpp: who may go on
     /// The first word to every worker.
     void begin_workers(Time now, Actions& actions);
     void resume(Time now, Actions& actions);
     /// Does what the policy has ordered. Workers were held back until `until`; what came after was other work.
-    void carry_out(Time now, Time until, Actions& actions);
+    void carry_out(Time now, Time until, Actions& actions) {
+        if (orders_.any()) carry_out_all(now, until, actions);
+    }
+    void carry_out_all(Time now, Time until, Actions& actions);
     void release(Time now, RoleId to, Time until, Actions& actions);
     void release_round(Time now, Actions& actions);
-    void assign(RoleId to, const Batch& batch);
+    void assign(Peer& worker, const Batch& batch) const {
+        worker.busy = true;
+        ++worker.dealt;
+        worker.version = version_;
+        worker.batch = batch;
+    }
     void say_ok(Time now, RoleId to, Time until, Time paused_ns, Actions& actions);
     void halt(RoleId to, Actions& actions);
     void expect(ActionId id) const;
@@ -192,6 +207,7 @@ private:
     Orders orders_, doing_;  ///< of the policy, and those of them that are being carried out; empty between steps
 
     std::vector<Peer> peers_;
+    std::vector<Hold> holds_;
     std::vector<Work> inbox_;  ///< [inbox_head_, end) waits
     std::size_t inbox_head_ = 0;
     ActionId last_id_ = 0;

@@ -38,27 +38,7 @@ Server::Rate Server::rate() const {
     return rate;
 }
 
-void Server::accept(Time now, RoleId from, const Push& push, BufferId gradient, Actions& actions) {
-    if (!traits_.alone && round_.empty() && config_.checkpoint.any()) boundary_ = {policy_, loss_sum_, loss_count_};
-    peer(from).done_ns = now;
-    const auto decision = on_arrival(policy_, {from - 1, push.read_version, version_, push.batch.count, now}, orders_);
-    if (decision.discard) {
-        actions.gradients.push_back(unapplied_row(from - 1, push, Outcome::dropped));
-        actions.add<Release>(gradient);
-        dealer_.give_back(push.batch);
-        return carry_out(now, now, actions);
-    }
-    take(now, from, push, gradient);
-    if (decision.fire) {
-        fire(now, actions);
-    } else {
-        if (!traits_.batch_order) fold(round_.back(), actions);
-        carry_out(now, now, actions);
-    }
-    check_stop(now, actions);
-}
-
-void Server::take(Time now, RoleId from, const Push& push, BufferId gradient) {
+inline void Server::take(Time now, RoleId from, const Push& push, BufferId gradient) {
     auto& contribution = round_.emplace_back(from - 1, push, gradient);
     contribution.row.seq = accepted_;
     contribution.row.apply_version = version_;
@@ -77,6 +57,26 @@ void Server::take(Time now, RoleId from, const Push& push, BufferId gradient) {
     loss_sum_ += push.loss;
     ++loss_count_;
     if (!std::isfinite(push.loss)) diverge(from - 1, push.worker_seq, push.read_version);
+}
+
+void Server::accept(Time now, RoleId from, const Push& push, BufferId gradient, Actions& actions) {
+    if (!traits_.alone && round_.empty() && config_.checkpoint.any()) boundary_ = {policy_, loss_sum_, loss_count_};
+    if (traits_.word != Word::inquiry) hold(from).done_ns = now;
+    const auto decision = on_arrival(policy_, {from - 1, push.read_version, version_, push.batch.count, now}, orders_);
+    if (decision.discard) {
+        actions.gradients.push_back(unapplied_row(from - 1, push, Outcome::dropped));
+        actions.add<Release>(gradient);
+        dealer_.give_back(push.batch);
+        return carry_out(now, now, actions);
+    }
+    take(now, from, push, gradient);
+    if (decision.fire) {
+        fire(now, actions);
+    } else {
+        if (!traits_.batch_order) fold(round_.back(), actions);
+        carry_out(now, now, actions);
+    }
+    check_stop(now, actions);
 }
 
 // Gradients that wait for others are summed as they come, so that an inbox slot is free again at once. Each is weighted
@@ -152,7 +152,7 @@ void Server::on(Time now, const Applied& event, Actions& actions) {
     for (const auto& it : applying_)
         if (it.gradient != no_buffer) actions.add<Release>(it.gradient);
     emit_rows(now, actions);
-    if (traits_.alone) peer(applying_.front().row.worker + 1).done_ns = now;
+    if (traits_.alone && traits_.word != Word::inquiry) hold(applying_.front().row.worker + 1).done_ns = now;
     applying_.clear();
     ++version_;
     if (keeps()) forget_unread(actions);

@@ -10,11 +10,11 @@ void Server::begin_workers(Time now, Actions& actions) {
     if (traits_.rounds) return release_round(now, actions);
     for (RoleId role = 1; role <= config_.lambda; ++role) {
         if (on_ready(policy_, role - 1) == Ready::start) {
-            deal_to(role, resumed_, 0, 0, actions);
+            deal_to(role, peer(role), resumed_, 0, 0, actions);
             continue;
         }
-        auto& worker = peer(role);
-        worker.asked_ns = worker.held_ns = worker.done_ns = now;
+        auto& worker = hold(role);
+        worker.asked_ns = worker.since_ns = worker.done_ns = now;
         worker.have = resumed_ ? -1 : version_;
     }
     carry_out(now, now, actions);
@@ -23,7 +23,8 @@ void Server::begin_workers(Time now, Actions& actions) {
 void Server::resume(Time now, Actions& actions) {
     resumes_ = false;
     fired_ns_ = now;
-    for (auto& it : peers_) it.since_ns = it.done_ns = now;
+    for (auto& it : peers_) it.since_ns = now;
+    for (auto& it : holds_) it.done_ns = now;
     on_resume(policy_);
     check_stop(now, actions);
     if (stopping_) return try_finish(now, actions);
@@ -32,7 +33,7 @@ void Server::resume(Time now, Actions& actions) {
 }
 
 // To let a worker go may leave it without a batch, and that may let others go.
-void Server::carry_out(Time now, Time until, Actions& actions) {
+void Server::carry_out_all(Time now, Time until, Actions& actions) {
     while (orders_.any() && !stopping_) {
         std::swap(orders_, doing_);
         for (const WorkerId worker : doing_.cancel) halt(worker + 1, actions);
@@ -50,32 +51,26 @@ void Server::carry_out(Time now, Time until, Actions& actions) {
 
 void Server::release(Time now, RoleId to, Time until, Actions& actions) {
     auto& worker = peer(to);
-    const Time asked = std::exchange(worker.asked_ns, Time{-1});
+    auto& held_back = hold(to);
+    const Time asked = std::exchange(held_back.asked_ns, Time{-1});
     if (asked < 0 && traits_.word == Word::ok) return say_ok(now, to, until, 0, actions);
     if (pause_ != Pause::none) {
         worker.granted = true;
-        held_.push_back({to, asked < 0 ? worker.done_ns : asked, {}, Inquiry{asked < 0 ? -1 : worker.have}});
+        held_.push_back({to, asked < 0 ? held_back.done_ns : asked, {}, Inquiry{asked < 0 ? -1 : held_back.have}});
         return;
     }
-    if (asked >= 0) return deal_to(to, worker.have != version_, now - worker.held_ns, worker.held_ns - asked, actions);
-    const Time held = std::max<Time>(0, until - worker.done_ns);
-    deal_to(to, true, held, now - worker.since_ns - held, actions);
+    if (asked >= 0)
+        return deal_to(to, worker, held_back.have != version_, now - held_back.since_ns, held_back.since_ns - asked,
+                       actions);
+    const Time held = std::max<Time>(0, until - held_back.done_ns);
+    deal_to(to, worker, true, held, now - worker.since_ns - held, actions);
 }
 
 // Held back: from when its own push was dealt with until what it waited for had come. The rest is other work.
 void Server::say_ok(Time now, RoleId to, Time until, Time paused_ns, Actions& actions) {
-    const auto& worker = peer(to);
-    const Time held = std::max<Time>(0, until - worker.done_ns) + paused_ns;
+    const Time held = std::max<Time>(0, until - hold(to).done_ns) + paused_ns;
     ++sends_under_way_;
-    actions.send<Ok>(next_id(), to, Channel::control, {}, held, now - worker.since_ns - held);
-}
-
-void Server::assign(RoleId to, const Batch& batch) {
-    auto& worker = peer(to);
-    worker.busy = true;
-    ++worker.dealt;
-    worker.version = version_;
-    worker.batch = batch;
+    actions.send<Ok>(next_id(), to, Channel::control, {}, held, now - peer(to).since_ns - held);
 }
 
 // Deals a round and tells the workers.
@@ -91,19 +86,19 @@ void Server::release_round(Time now, Actions& actions) {
         const Batch batch = !repeat || mine ? deal(role - 1) : Batch{};
         const bool empty = batch.count == 0;
         auto& worker = peer(role);
-        const Time held = first ? 0 : std::max<Time>(0, fired_ns_ - worker.done_ns) + paused;
+        const Time held = first ? 0 : std::max<Time>(0, fired_ns_ - hold(role).done_ns) + paused;
         const Time queued = first ? 0 : now - worker.since_ns - held;
         if (empty)
             without.push_back(role - 1);
         else
-            assign(role, batch);
+            assign(worker, batch);
         if (empty && (first || traits_.word == Word::ok)) continue;
-        if (empty) worker.since_ns = worker.done_ns = now;
+        if (empty) worker.since_ns = hold(role).done_ns = now;
         worker.dealt_ahead = traits_.word == Word::ok && !first && !resumed_;
         if (worker.dealt_ahead)
             say_ok(now, role, fired_ns_, paused, actions);
         else
-            reply(role, batch, !first, held, queued, actions);
+            reply(role, worker, batch, !first, held, queued, actions);
     }
     resumed_ = false;
     if (repeat) return;

@@ -10,6 +10,12 @@ void Worker::step(Time now, const Event& event, Actions& actions) {
     std::visit([&](const auto& alternative) { on(now, alternative, actions); }, event);
 }
 
+inline void Worker::inquire(Actions& actions) {
+    ++books_.inquiries;
+    ++sends_under_way_;
+    actions.send<Inquiry>(next_id(), config_.server, Channel::control, {}, version_);
+}
+
 // In real time a worker starts when its thread or process does, after the clock of the run.
 void Worker::on(Time now, const Start& event, Actions&) {
     weights_ = event.weights;
@@ -55,7 +61,7 @@ void Worker::on_reply(Time now, const Delivered& event, Version version, const B
     record_.begin_ns = now;
     compute_ = next_id();
     actions.add<Compute>(compute_, weights_, batch, record_.worker_seq);
-    if (record_.worker_seq == halted_) actions.add<Cancel>(compute_);  // overtaken by the word that it is not wanted
+    if (halted_) actions.add<Cancel>(compute_);  // overtaken by the word that it is not wanted
 }
 
 // Held back by the policy, behind other work of the server, moving; the rest is the way of the request and the queue of
@@ -78,18 +84,21 @@ void Worker::on_ok(Time now, const Delivered& event, const Ok& ok, Actions& acti
 }
 
 void Worker::on_halt(const Halt& halt, Actions& actions) {
-    halted_ = halt.worker_seq;
-    if (!stopping_ && phase_ == Phase::computing && record_.worker_seq == halted_) actions.add<Cancel>(compute_);
+    const bool computes = phase_ == Phase::computing && record_.worker_seq == halt.worker_seq;
+    if (stopping_ || (!computes && halt.worker_seq != begun_)) return;
+    halted_ = true;
+    if (computes) actions.add<Cancel>(compute_);
 }
 
 void Worker::give_up(Time now, Actions& actions) {
     books_.compute_ns += now - since_ns_;
     since_ns_ = now;
     phase_ = Phase::waiting;
+    halted_ = false;
     ++books_.inquiries;
     ++sends_under_way_;
-    gave_up_ = next_id();
-    actions.send<GaveUp>(gave_up_, config_.server, Channel::control, {}, version_, record_);
+    push_ = next_id();
+    actions.send<GaveUp>(push_, config_.server, Channel::control, {}, version_, record_);
 }
 
 void Worker::on(Time now, const GradientReady& event, Actions& actions) {
@@ -102,7 +111,7 @@ void Worker::on(Time now, const GradientReady& event, Actions& actions) {
         phase_ = Phase::waiting;
         return try_leave(now, actions);
     }
-    if (record_.worker_seq == halted_) {  // the word came too late to cut it short
+    if (halted_) {  // the word came too late to cut it short
         actions.add<Release>(event.gradient);
         return give_up(now, actions);
     }
@@ -128,7 +137,9 @@ void Worker::on(Time now, const Cancelled& event, Actions& actions) {
 
 void Worker::on(Time now, const Taken& event, Actions& actions) {
     --sends_under_way_;
-    if (event.id == push_) {
+    if (event.id == push_ && phase_ != Phase::pushing) {
+        push_ = 0;
+    } else if (event.id == push_) {
         if (!stopping_) {
             const Time queued = std::clamp<Time>(event.started_ns - since_ns_, 0, now - since_ns_);
             books_.push_queued_ns += queued;
@@ -141,8 +152,6 @@ void Worker::on(Time now, const Taken& event, Actions& actions) {
         phase_ = Phase::waiting;
         if (!stopping_ && config_.word == Word::inquiry) inquire(actions);
         if (!stopping_) return;
-    } else if (event.id == gave_up_) {
-        gave_up_ = 0;
     } else if (event.id == bye_) {
         phase_ = Phase::finished;
         actions.workers.push_back(books_);
@@ -151,12 +160,6 @@ void Worker::on(Time now, const Taken& event, Actions& actions) {
         return;
     }
     if (stopping_) try_leave(now, actions);
-}
-
-void Worker::inquire(Actions& actions) {
-    ++books_.inquiries;
-    ++sends_under_way_;
-    actions.send<Inquiry>(next_id(), config_.server, Channel::control, {}, version_);
 }
 
 // What is still under way at the end no longer serves the run.
@@ -189,7 +192,7 @@ void Worker::on_stop(Time now, const Stop& stop, Actions& actions) {
     stopping_ = true;
     replies_expected_ = stop.replies;
     close_books(now);
-    if (phase_ == Phase::computing && record_.worker_seq != halted_) actions.add<Cancel>(compute_);
+    if (phase_ == Phase::computing && !halted_) actions.add<Cancel>(compute_);
     try_leave(now, actions);
 }
 
@@ -197,7 +200,7 @@ void Worker::on(Time now, const Abandoned&, Actions& actions) {
     if (!stopping_) close_books(now);
     if (phase_ == Phase::pushing) {
         actions.gradients.push_back(unapplied_row(config_.worker, record_, Outcome::leftover));
-    } else if (phase_ == Phase::computing || cancelled_ || gave_up_ != 0) {
+    } else if (phase_ == Phase::computing || cancelled_ || push_ != 0) {
         actions.gradients.push_back(unapplied_row(config_.worker, record_, Outcome::cancelled));
         actions.gradients.back().end_ns = actions.gradients.back().push_ns = -1;
     }

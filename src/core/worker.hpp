@@ -76,16 +76,16 @@ private:
     Version version_ = 0;
     BufferId gradient_ = no_buffer;  ///< in the push under way
     Push record_;                    ///< of the gradient under way
-    ActionId compute_ = 0, push_ = 0, bye_ = 0;
-    ActionId gave_up_ = 0;  ///< not yet taken
+    ActionId compute_ = 0, bye_ = 0;
+    ActionId push_ = 0;  ///< or the word that a gradient was given up
     ActionId last_id_ = 0;
     std::int64_t sends_under_way_ = 0;
     std::int64_t begun_ = 0, pushes_ = 0, replies_ = 0;
     std::int64_t replies_expected_ = -1;  ///< said by Stop
     bool stopping_ = false;
-    bool cancelled_ = false;    ///< by the end: said in the Bye
-    std::int64_t halted_ = -1;  ///< the last gradient that is no longer wanted
-    Time since_ns_ = 0;         ///< start of the present phase
+    bool cancelled_ = false;  ///< by the end: said in the Bye
+    bool halted_ = false;     ///< the gradient under way, or the next one, is no longer wanted
+    Time since_ns_ = 0;       ///< start of the present phase
     WorkerRow books_;
 };
 

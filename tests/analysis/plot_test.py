@@ -55,12 +55,13 @@ class PlotTest(unittest.TestCase):
                       ("plot", "curves", self.hard, self.soft, self.undivided),
                       ("plot", "curves", "--x", "epochs", self.hard),
                       ("plot", "timeline", self.hard), ("plot", "timeline", self.hard, self.soft, "--to", "0.5"),
+                      ("plot", "controller", self.soft),
                       ("figure4", self.soft, self.wide), ("figure5", self.wide, self.undivided)):
             with self.subTest(words=words[:2]):
                 self.shows_something(self.draw(*words))
 
     def test_same_bytes(self) -> None:
-        for kind in ("staleness", "curves", "timeline"):
+        for kind in ("staleness", "curves", "timeline", "controller"):
             with open(self.draw("plot", kind, self.hard), "rb") as file:
                 first = file.read()
             with open(self.draw("plot", kind, self.hard), "rb") as file:

@@ -14,6 +14,8 @@ HEADERS = {
     "updates": "time_ns,version,shard,contributors,mean_staleness,samples,epoch,learning_rate,effective_learning_rate",
     "evals": "time_ns,version,epoch,samples,train_loss,valid_loss,valid_error,test_loss,test_error,gradient_norm,"
              "suboptimality",
+    "controller": "time_ns,worker,pushes,slowest,slowest_pushes,gap,last_push_ns,interval_ns,slowest_last_push_ns,"
+                  "slowest_interval_ns,r_limit,granted,predicted_ns,slowest_predicted_ns",
     "timeline": "role,kind,begin_ns,end_ns,peer,bytes",
     "workers": "worker,device,host,gradients,applied,dropped,cancelled,leftover,staleness_mean,staleness_p99,compute_s,"
                "push_queued_s,push_moving_s,pull_request_s,pull_moving_s,policy_wait_s,apply_wait_s,evaluate_s,idle_s,"
@@ -101,6 +103,10 @@ def write_run(directory: str, protocol: str = "n-softsync", n: int = 1, workers:
     tables["workers"] = [[w, "default", f"host-{w}", 9, 9, 0, 0, 0, 1.0, 2, 0.5, 0, 0.1, 0, 0.1, 0, 0, 0, 0.1, 9, 9]
                          for w in range(workers)]
     tables["servers"] = [[0, "host-s", 9, 9, 9, 0.1, 0.1, 0.1, 0, 0.7, 350000, 350000]]
+    # As if the fastest worker had been granted more and more; the first question came too early for an answer.
+    tables["controller"] = [[10**8, 0, 4, 1, 0, 4, 10**8, 10**7, "", "", 12, 0, "", ""]]
+    tables["controller"] += [[k * 10**8, 0, 3 * k, 1, k, 2 * k, k * 10**8, 10**7, k * 10**8 - 10**7, 10**8, 12, k % 9,
+                              k * 10**8 + k % 9 * 10**7, k * 10**8 + 9 * 10**7] for k in range(2, 40)]
     for table, rows in tables.items():
         write_table(directory, table, rows)
     scenario = {

@@ -106,9 +106,9 @@ class InitTest(Case):
 
     def test_mistakes(self) -> None:
         self.assertIn('did you mean "hardsync"?', self.refused("init", "--protocol", "hardsink"))
-        message = self.refused("init", "--protocol", "ssp")
+        message = self.refused("init", "--protocol", "easgd")
         self.assertIn("not yet", message)
-        self.assertIn("--protocol ssp", message)
+        self.assertIn("--protocol easgd", message)
         self.assertIn("is a folder", self.refused("init", "."))
         self.assertIn("no/folder/x.json", self.refused("init", "no/folder/x.json"))
         self.assertIn("unexpected argument", self.refused("init", "a.json", "b.json"))

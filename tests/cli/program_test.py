@@ -99,7 +99,7 @@ class ProgramTest(unittest.TestCase):
         self.assertIn("run", self.rubato("--help").stdout)
         self.assertIn("--set", self.rubato("run", "--help").stdout)
         self.assertRegex(self.rubato("--version").stdout, r"^rubato \d+\.\d+\.\d+ ")
-        self.assertRegex(self.rubato("list", "protocols").stdout, r"ssp .*\(not yet\)")
+        self.assertRegex(self.rubato("list", "protocols").stdout, r"easgd .*\(not yet\)")
         everything = self.rubato("list").stdout
         for word in ("hardsync", "inverse-n", "star", "quadratic", "fashion-mnist", "local", "resnet50"):
             self.assertIn(word, everything)

@@ -119,6 +119,20 @@ class FaultsTest(LaunchTest):
         self.assert_whole_lines("run")
         self.assert_replays("run")
 
+    def test_workers_that_wait_for_a_rank_that_stands_still_are_named(self) -> None:
+        scenario = endless("ssp")
+        scenario["protocol"] = {"name": "ssp", "bound": 1}
+        command = self.command(4, scenario, "run", "--backend", "mpi")
+        status, output, _ = self.disturbed(command, self.signal_rank(2, signal.SIGSTOP),
+                                           self.path("run", "updates.csv"))
+        self.assertEqual(status, 3, output)
+        detail = self.summary("run")["status_detail"]
+        self.assertEqual(self.summary("run")["status"], "stalled")
+        self.assertIn("rank 2 (worker 1", detail)
+        self.assertIn("holds back worker 0 for worker 1, worker 2 for worker 1", detail)
+        self.assert_books("run")
+        self.assert_replays("run")
+
     def test_an_asynchronous_run_goes_on_without_it(self) -> None:
         scenario = endless("async") | {"stop": {"seconds": 8}}
         command = self.command(4, scenario, "run", "--backend", "mpi")

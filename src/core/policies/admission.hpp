@@ -24,7 +24,10 @@ public:
     explicit Admission(int lambda = 1, Admit admit = Admit::pace, std::int64_t bound = 0, int gradients = 1)
         : admit_(admit), bound_(bound), c_(gradients), computing_(lambda) {}
     PolicyTraits traits() const {
-        return {.alone = c_ == 1 && admit_ != Admit::withhold, .drops = admit_ == Admit::discard, .gradients = c_};
+        return {.asks = true,
+                .alone = c_ == 1 && admit_ != Admit::withhold,
+                .drops = admit_ == Admit::discard,
+                .gradients = c_};
     }
     /// What was under way is computed again, on the present version, and asks anew.
     void on_resume() {

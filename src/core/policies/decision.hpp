@@ -15,6 +15,8 @@ struct PolicyTraits {
     bool rounds = false;
     /// Gradients are held back and summed in the order of their workers; otherwise they are folded as they arrive.
     bool batch_order = false;
+    /// Where workers inquire: on_ready is asked each time; otherwise they always go on.
+    bool asks = false;
     /// Every gradient that is taken in is an update of its own.
     bool alone = false;
     /// It discards gradients, or has them given up.

@@ -15,7 +15,7 @@ public:
     static constexpr std::string_view name = "ringmaster", kind = name;
     explicit Ringmaster(int lambda = 1, std::int64_t threshold = 1, bool cancel = false)
         : threshold_(threshold), cancel_(cancel), computing_(cancel ? lambda : 0) {}
-    PolicyTraits traits() const { return {.alone = true, .drops = true}; }
+    PolicyTraits traits() const { return {.asks = cancel_, .alone = true, .drops = true}; }
     /// What was under way is computed again, on the present version.
     void on_resume() { computing_ = WaitLists(computing_.size()); }
     Ready on_ready(WorkerId worker) {

@@ -1,4 +1,4 @@
-"""Worker i takes sqrt(i) seconds: which method is how far after the same time, with the keys that docs/validation.md has.
+"""Worker i takes sqrt(i) seconds: how far each method is after the same time, with the keys of docs/validation.md.
 
 Usage: sqrt_test.py RUBATO REPOSITORY
 """

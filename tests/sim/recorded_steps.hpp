@@ -101,7 +101,7 @@ private:
     }
     template <class Fields>
     void rename(Fields& fields) {
-        Fields::each(fields, [this](std::string_view, auto& value) {
+        Fields::each(fields, [this](std::string_view, auto&& value) {
             using Value = std::remove_reference_t<decltype(value)>;
             if constexpr (std::is_same_v<Value, Slice>) id(value.buffer);
         });
@@ -119,6 +119,13 @@ private:
         id(it.weights);
     }
     void rename_ids(Keep& it) { id(it.weights); }
+    void rename_ids(LocalStep& it) {
+        for (BufferId* buffer : {&it.weights, &it.local, &it.gradient, &it.sum}) id(*buffer);
+    }
+    void rename_ids(Stepped& it) {
+        id(it.local);
+        id(it.sum);
+    }
     void rename_ids(Update& it) { id(it.weights); }
     void rename_ids(Evaluate& it) { id(it.weights); }
     void rename_ids(Release& it) { id(it.buffer); }

@@ -50,6 +50,7 @@ public:
         if (const auto* e = std::get_if<GradientReady>(&event)) complete(role, e->id);
         if (const auto* e = std::get_if<Cancelled>(&event)) complete(role, e->id);
         if (const auto* e = std::get_if<Folded>(&event)) complete(role, e->id);
+        if (const auto* e = std::get_if<Stepped>(&event)) complete(role, e->id);
         if (const auto* e = std::get_if<Applied>(&event)) complete(role, e->id);
         if (const auto* e = std::get_if<Evaluated>(&event)) complete(role, e->id);
         if (const auto* e = std::get_if<Saved>(&event)) complete(role, e->id);
@@ -63,6 +64,7 @@ public:
                 if (a->batch.count <= 0) demand(false, "an empty batch was computed");
             }
             if (const auto* a = std::get_if<Fold>(&action)) open(role, a->id);
+            if (const auto* a = std::get_if<LocalStep>(&action)) open(role, a->id);
             if (const auto* a = std::get_if<Update>(&action)) open(role, a->id);
             if (const auto* a = std::get_if<Evaluate>(&action)) open(role, a->id);
             if (const auto* a = std::get_if<Save>(&action)) open(role, a->id);

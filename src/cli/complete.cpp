@@ -98,21 +98,22 @@ void check_communication(const Node& root) {
     const Node& longest = push.whole() > 1 ? push : pull;
     const std::string key = path + (push.whole() > 1 ? ".push_every" : ".pull_every");
     if (push.whole() * batch > std::numeric_limits<std::int32_t>::max())
-        refuse(push, key, fmt::format("{} batches of {} samples are more than 2147483647 samples at once", push.whole(),
-                                      batch));
-    if (root.find("schedule"))
-        refuse(longest, key, "a schedule tells of single gradients: expected 1 beside it");
+        refuse(push, key,
+               fmt::format("{} batches of {} samples are more than 2147483647 samples at once", push.whole(), batch));
+    if (root.find("schedule")) refuse(longest, key, "a schedule tells of single gradients: expected 1 beside it");
     const Node& rule = root.at("optimizer").at("staleness_rule");
     const std::string& name = rule.is(Kind::string) ? rule.text : rule.find("name") ? rule.at("name").text : "";
     if (among(name, {"delay-compensation", "gap-aware"}))
         refuse(longest, key,
-               "staleness_rule \"" + name + "\" looks at the weights that a gradient was computed on, and the server does "
-               "not have those to which a worker's own steps led: expected 1, or another rule");
+               "staleness_rule \"" + name +
+                   "\" looks at the weights that a gradient was computed on, and the server does "
+                   "not have those to which a worker's own steps led: expected 1, or another rule");
     const std::string& protocol = root.at("protocol").at("name").text;
     if (pull.whole() > 1 && among(protocol, {"backup-workers", "rennala", "ringmaster", "admission"}))
         refuse(pull, path + ".pull_every",
-               "\"" + protocol + "\" minds how old the weights are that a gradient was computed on, and a worker that does "
-               "not pull keeps old ones: expected 1 (push_every may be more)");
+               "\"" + protocol +
+                   "\" minds how old the weights are that a gradient was computed on, and a worker that does "
+                   "not pull keeps old ones: expected 1 (push_every may be more)");
 }
 
 void complete_workers(Node& root, std::vector<std::string>& notes) {

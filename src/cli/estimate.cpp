@@ -28,7 +28,8 @@ double slices_of_rest(const Loaded& loaded, double epochs) {
 double gradients_of(const Loaded& loaded, double samples) {
     const double slice = loaded.scenario.workers.slice_size(), batch = loaded.scenario.workers.batch_size;
     const double whole = std::floor(samples / slice);
-    return whole * loaded.scenario.workers.communication.push_every + std::ceil((samples - whole * slice) / batch - 1e-9);
+    return whole * loaded.scenario.workers.communication.push_every +
+           std::ceil((samples - whole * slice) / batch - 1e-9);
 }
 
 double updates_of(const Loaded& loaded, const Estimate& plan) {

@@ -76,9 +76,8 @@ std::string communication_text(const Scenario& scenario) {
         "{}, {}; a worker's own steps at rate {:g}; where the protocol counts gradients it counts pushes",
         communication.push_every == 1 ? "each gradient is pushed"
                                       : fmt::format("a push carries the sum of {} gradients", communication.push_every),
-        communication.pull_every == 1
-            ? "each push is followed by a pull"
-            : fmt::format("one of {} exchanges brings weights", communication.pull_every),
+        communication.pull_every == 1 ? "each push is followed by a pull"
+                                      : fmt::format("one of {} exchanges brings weights", communication.pull_every),
         communication.local_learning_rate.value_or(scenario.optimizer.learning_rate));
 }
 

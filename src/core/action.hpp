@@ -59,10 +59,10 @@ struct Cancel {
     }
 };
 
-/// What a worker does by itself between exchanges, on its compute lane; ends in Stepped. sum += weight * gradient, unless
-/// sum is no_buffer; then a step of plain SGD, local -= learning_rate * gradient (local no_buffer: a new one, from
-/// `weights`), unless both are no_buffer. Takes over the role's references to `sum` and `local`, which nobody else has,
-/// and holds `weights` and `gradient`.
+/// What a worker does by itself between exchanges, on its compute lane; ends in Stepped. sum += weight * gradient,
+/// unless sum is no_buffer; then a step of plain SGD, local -= learning_rate * gradient (local no_buffer: a new one,
+/// from `weights`), unless both are no_buffer. Takes over the role's references to `sum` and `local`, which nobody else
+/// has, and holds `weights` and `gradient`.
 struct LocalStep {
     static constexpr std::string_view kind = "local-step";
     ActionId id = 0;
@@ -270,8 +270,8 @@ struct Finish {
     }
 };
 
-using Action =
-    std::variant<Send, Compute, Cancel, Fold, Update, Evaluate, Save, Release, SetTimer, Finish, Keep, Forget, LocalStep>;
+using Action = std::variant<Send, Compute, Cancel, Fold, Update, Evaluate, Save, Release, SetTimer, Finish, Keep,
+                            Forget, LocalStep>;
 
 /// The output of one step. Drivers keep one and clear it, so that a step allocates nothing in the steady state.
 struct Actions {

@@ -26,11 +26,11 @@ struct Push {
     Version read_version = 0;
     std::int64_t worker_seq = 0;  ///< 0, 1, ... within its worker; the first one's of several
     Batch batch;
-    Time pull_ns = 0;   ///< when the worker asked for (or began to wait for) the weights that it computed on
-    Time begin_ns = 0;  ///< computation begins
-    Time end_ns = 0;    ///< computation ends
-    Time push_ns = 0;   ///< the send is handed to the transport
-    double loss = 0;    ///< mean loss of the batch; 0 in timing-only runs
+    Time pull_ns = 0;        ///< when the worker asked for (or began to wait for) the weights that it computed on
+    Time begin_ns = 0;       ///< computation begins
+    Time end_ns = 0;         ///< computation ends
+    Time push_ns = 0;        ///< the send is handed to the transport
+    double loss = 0;         ///< mean loss of the batch; 0 in timing-only runs
     std::int32_t count = 1;  ///< gradients in the sum; of one that is never pushed: those that were begun
     bool operator==(const Push&) const = default;
     template <class Self, class F>

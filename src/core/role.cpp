@@ -99,8 +99,8 @@ std::vector<Role> make_roles(const Scenario& scenario, std::int64_t samples, std
     const Word word = traits(policy).word;
     for (WorkerId worker = 0; worker < scenario.lambda(); ++worker) {
         const auto at = static_cast<std::size_t>(worker);
-        roles.emplace_back(Worker({worker, 0, parameters, word, state ? state->server.begun.at(at) : 0, config.batch_size,
-                                   config.communication.pull_every > 1},
+        roles.emplace_back(Worker({worker, 0, parameters, word, state ? state->server.begun.at(at) : 0,
+                                   config.batch_size, config.communication.pull_every > 1},
                                   state ? state->books.at(at) : WorkerRow{}));
     }
     return roles;

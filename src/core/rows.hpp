@@ -9,7 +9,8 @@ namespace rubato {
 
 enum class Outcome : std::uint8_t { applied, dropped, cancelled, leftover };
 
-/// One started gradient, or the sum that a push carries; a row of gradients.csv. Times in nanoseconds; -1 where the gradient never got there.
+/// One started gradient, or the sum that a push carries; a row of gradients.csv. Times in nanoseconds; -1 where the
+/// gradient never got there.
 struct GradientRow {
     std::int64_t seq = 0;  ///< order of acceptance by the version owner; -1: never accepted
     WorkerId worker = 0;
@@ -54,9 +55,9 @@ struct UpdateRow {
     Version version = 0;  ///< the version that it makes
     std::int32_t shard = 0;
     std::int32_t contributors = 0;  ///< gradients
-    double mean_staleness = 0;  ///< from the vector clock: Gupta et al. 2015, equation 2
-    std::int64_t samples = 0;   ///< samples of this update
-    double epoch = 0;           ///< accepted samples / N
+    double mean_staleness = 0;      ///< from the vector clock: Gupta et al. 2015, equation 2
+    std::int64_t samples = 0;       ///< samples of this update
+    double epoch = 0;               ///< accepted samples / N
     double learning_rate = 0;
     double effective_learning_rate = 0;  ///< times the mean factor of the rule, and that of a decoupled momentum
     bool operator==(const UpdateRow&) const = default;

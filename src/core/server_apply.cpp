@@ -91,8 +91,7 @@ void Server::accept(Time now, RoleId from, const Push& push, BufferId gradient, 
 // by its samples relative to the first one's, so that equal batches are added with their bits as they are. Workers do
 // the same with the gradients of a push.
 void Server::fold(Contribution& contribution, Actions& actions) {
-    const double weight =
-        static_cast<double>(unit(contribution.row)) / static_cast<double>(unit(round_.front().row));
+    const double weight = static_cast<double>(unit(contribution.row)) / static_cast<double>(unit(round_.front().row));
     busy_ = true;
     busy_id_ = next_id();
     auto& fold = actions.add<Fold>(busy_id_, accumulator_, contribution.gradient, contribution.factor * weight);

@@ -50,12 +50,12 @@ void Worker::on(Time now, const Delivered& event, Actions& actions) {
 
 template <class Reply>
 void Worker::on_reply(Time now, const Delivered& event, const Reply& reply, Actions& actions) {
-    if (reply.version != version_) throw std::logic_error("a worker was told to proceed on weights that it does not hold");
+    if (reply.version != version_)
+        throw std::logic_error("a worker was told to proceed on weights that it does not hold");
     ++replies_;
     if (stopping_) return try_leave(now, actions);
     const Time asked_ns = since_ns_;
-    book_wait(now, event.sent_ns, reply.held_ns, reply.queued_ns,
-              std::min(now - event.started_ns, now - since_ns_));
+    book_wait(now, event.sent_ns, reply.held_ns, reply.queued_ns, std::min(now - event.started_ns, now - since_ns_));
     since_ns_ = now;
     if (reply.batch.count == 0) return;  // no batch for this worker in this round: it keeps the weights and waits on
     record_ = Push{};
@@ -318,8 +318,7 @@ std::string Worker::waiting() const {
                 case Word::ok: return "waits for the server's OK and its weights";
             }
             return "";
-        case Phase::computing:
-            return "computes gradient " + std::to_string(record_.worker_seq + record_.count - 1);
+        case Phase::computing: return "computes gradient " + std::to_string(record_.worker_seq + record_.count - 1);
         case Phase::stepping: return "takes a step of its own";
         case Phase::pushing: return "waits until the server takes gradient " + std::to_string(record_.worker_seq);
         case Phase::finished: return "";

@@ -27,13 +27,14 @@ double common_normal(std::uint64_t seed, double time_s, HostId host, Time at_ns)
 /// 1 at 0, 0.29 at 1, 0 from 2 on. x >= 0.
 double common_correlation(double x);
 
-/// What a worker's gradients take over their mean; where a worker has several devices, the largest of what theirs do. Where the device has measured quantiles, a draw from them; otherwise
-/// noise_factor (sim/cost.hpp), with the same values, computed four at a time. Either is keyed by seeds.timing, role
-/// and number. With cluster.noise.common the normal score of the draw is sqrt(share) * (common_normal + shift) +
-/// sqrt(1 - share) * its own (a Gaussian copula, Nelsen 2006, section 2.3). The shift makes up for the gradients that a
-/// slow moment holds fewer of, so that the distribution of a worker's times, one after another, stays what it is: a
-/// moment holds gradients in inverse proportion to their length if it lasts long, and as they come if it does not.
-/// Roles may be asked for from several threads, each role from one.
+/// What a worker's gradients take over their mean; where a worker has several devices, the largest of what theirs do.
+/// Where the device has measured quantiles, a draw from them; otherwise noise_factor (sim/cost.hpp), with the same
+/// values, computed four at a time. Either is keyed by seeds.timing, role and number. With cluster.noise.common the
+/// normal score of the draw is sqrt(share) * (common_normal + shift) + sqrt(1 - share) * its own (a Gaussian copula,
+/// Nelsen 2006, section 2.3). The shift makes up for the gradients that a slow moment holds fewer of, so that the
+/// distribution of a worker's times, one after another, stays what it is: a moment holds gradients in inverse
+/// proportion to their length if it lasts long, and as they come if it does not. Roles may be asked for from several
+/// threads, each role from one.
 class Noise {
 public:
     /// Both must outlive it. placement null: no device has quantiles, and there is no common part.

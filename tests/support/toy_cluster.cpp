@@ -50,8 +50,8 @@ void ToyCluster::hand(const Mail& mail) {
     }
     for (const auto& row : actions.gradients)
         if (row.outcome != Outcome::applied)
-            tell(fmt::format("gradient {}.{} is {}", row.worker, numbers(row.worker_seq, row.count),
-                             name(row.outcome)));
+            tell(
+                fmt::format("gradient {}.{} is {}", row.worker, numbers(row.worker_seq, row.count), name(row.outcome)));
     for (const auto& row : actions.controller)
         tell(fmt::format("controller: worker {} leads worker {} by {}, intervals {} and {}, grants {} of {}",
                          row.worker, row.slowest, row.gap, seconds(row.interval_ns), seconds(row.slowest_interval_ns),

@@ -107,9 +107,9 @@ private:
     };
     struct Seat {
         std::deque<Step> waiting;
-        std::map<BufferId, Held> buffers;         ///< by the id in the log
-        std::map<ActionId, Computing> computing;  ///< under way
-        std::map<ActionId, BufferId> results;     ///< of folds and updates under way: handles
+        std::map<BufferId, Held> buffers;                         ///< by the id in the log
+        std::map<ActionId, Computing> computing;                  ///< under way
+        std::map<ActionId, BufferId> results;                     ///< of folds and updates under way: handles
         std::map<ActionId, std::pair<BufferId, BufferId>> steps;  ///< of own steps: weights and sum; no_buffer: none
         std::map<ActionId, Evaluating> evaluating;
         std::vector<ActionId> untaken;

@@ -93,7 +93,7 @@ void Execution::act(Seat& seat, const LocalStep& action) {
     give(*seat.compute_lane, [this, &seat, job, done = Stepped{action.id, local, action.sum}] {
         const Time begin = clock();
         learn::run(job);
-        span(seat.id, "step", begin, clock());
+        span(seat.id, "compute", begin, clock());
         mail(seat.id, done);
     });
 }

@@ -133,7 +133,7 @@ CATEGORIES: dict[str, list[str]] = {
 }
 
 # Types of columns that a file may have besides, where they are not what pandas would infer.
-OPTIONAL: dict[str, str] = {"grad_norm": "float64", "gap": "float64", "shard": "Int64"}
+OPTIONAL: dict[str, str] = {"grad_norm": "float64", "gap": "float64", "shard": "Int64", "count": "int64"}
 
 # Tables that runs of some protocols alone leave.
 OF_PROTOCOL: dict[str, str] = {"controller": "dssp"}

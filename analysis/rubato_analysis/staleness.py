@@ -25,8 +25,9 @@ def distribution(run: Run) -> pd.Series:
     counts = run.summary.get("staleness", {}).get("histogram")
     if not counts:
         rows = run.gradients
-        applied = rows.loc[rows.outcome == "applied", "staleness"].dropna().astype("int64")
-        counts = np.bincount(applied) if len(applied) else []
+        applied = rows.loc[rows.outcome == "applied"].dropna(subset=["staleness"])
+        times = applied["count"] if "count" in applied else None  # a row may stand for a sum of gradients
+        counts = np.bincount(applied.staleness.astype("int64"), weights=times) if len(applied) else []
     total = float(np.sum(counts))
     if total == 0:
         raise AnalysisError(f"{run.path}: no gradient was applied, so there is no staleness to show")

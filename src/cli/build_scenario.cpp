@@ -110,6 +110,8 @@ WorkersSpec build_workers(const Node& root) {
         group.count = to_int(node.at("count"));
         if (const Node* device = node.find("device")) group.device = device->text;
         if (const Node* per_host = node.find("per_host")) group.per_host = to_int(*per_host);
+        if (const Node* devices = node.find("devices")) group.devices = to_int(*devices);
+        if (const Node* sum = node.find("sum_s")) group.sum_s = quantity(*sum, Quantity::duration);
         spec.groups.push_back(group);
     };
     if (const Node* groups = workers.find("groups")) {
@@ -120,6 +122,12 @@ WorkersSpec build_workers(const Node& root) {
     spec.slow = figures_of_workers(workers, "slow", spec.count());
     spec.seconds = figures_of_workers(workers, "seconds", spec.count());
     spec.batch_size = to_int(workers.at("batch_size"));
+    if (const Node* communication = workers.find("communication")) {
+        auto& its = spec.communication;
+        its.push_every = to_int(communication->at("push_every"));
+        its.pull_every = to_int(communication->at("pull_every"));
+        if (const Node* rate = communication->find("local_learning_rate")) its.local_learning_rate = rate->number;
+    }
     spec.pipeline = workers.at("pipeline").text;
     if (const Node* hosts = workers.find("hosts")) {
         const int lambda = spec.count();

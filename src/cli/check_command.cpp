@@ -41,6 +41,8 @@ void print_roles(const Scenario& scenario, const sim::Placement& placement, cons
     const auto alike = [&](int a, int b) {
         return placement.device_name_of_role[seat(a)] == placement.device_name_of_role[seat(b)] &&
                placement.workers_on_host_of_role[seat(a)] == placement.workers_on_host_of_role[seat(b)] &&
+               placement.group_of_role[seat(a)]->devices == placement.group_of_role[seat(b)]->devices &&
+               placement.group_of_role[seat(a)]->sum_s == placement.group_of_role[seat(b)]->sum_s &&
                host(a + 1).speed == host(b + 1).speed;
     };
     const int lambda = scenario.lambda();
@@ -52,9 +54,12 @@ void print_roles(const Scenario& scenario, const sim::Placement& placement, cons
         const std::string who =
             first == last ? fmt::format("worker {}", first) : fmt::format("workers {}-{}", first, last);
         const std::string where = host(first + 1).name + (one_host ? "" : " to " + host(last + 1).name);
+        const int devices = placement.group_of_role[seat(first)]->devices;
         row(lines++ == 0 ? "workers" : "",
-            fmt::format("{} on {} ({} a host), device {}: {} a gradient of {} samples", who, where,
-                        placement.workers_on_host_of_role[seat(first)], placement.device_name_of_role[seat(first)],
+            fmt::format("{} on {} ({} a host), {} {}: {} a gradient of {} samples", who, where,
+                        placement.workers_on_host_of_role[seat(first)],
+                        devices > 1 ? fmt::format("{} devices each,", devices) : "device",
+                        placement.device_name_of_role[seat(first)],
                         seconds_text(placement.seconds(first + 1, scenario.workers.batch_size)),
                         scenario.workers.batch_size));
     }
@@ -106,9 +111,10 @@ void print_data(const Loaded& loaded, const Estimate& plan) {
     row("batches",
         fmt::format("{}: {} slices an epoch, {} samples each, the last {}; global batch {}, {} samples an update",
                     modes[static_cast<int>(scenario.data.sampling)], count_text(static_cast<double>(plan.slices)),
-                    std::min<std::int64_t>(scenario.workers.batch_size, loaded.samples), plan.last_slice,
+                    std::min<std::int64_t>(scenario.workers.slice_size(), loaded.samples), plan.last_slice,
                     static_cast<std::int64_t>(scenario.lambda()) * scenario.workers.batch_size,
-                    static_cast<std::int64_t>(plan.per_update) * scenario.workers.batch_size));
+                    static_cast<std::int64_t>(plan.per_update) * scenario.workers.slice_size()));
+    if (const auto text = communication_text(scenario); !text.empty()) row("interval", text);
     const std::string weights = loaded.parameters > 0 ? fmt::format("{}, {} parameters", scenario.model.name,
                                                                     count_text(static_cast<double>(loaded.parameters)))
                                                       : "none";
@@ -137,20 +143,23 @@ double least_seconds(const Scenario& scenario, const Estimate& plan, sim::Networ
                      const sim::Placement& placement) {
     const auto push_bytes = static_cast<double>(scenario.cost.push_bytes);
     const sim::HostId server_host = placement.host_of_role[0];
+    const CommunicationSpec& communication = scenario.workers.communication;
+    const double every = communication.push_every;
     double rate = 0;
     for (RoleId role = 1; role <= scenario.lambda(); ++role) {
         const sim::HostId host = placement.host_of_role[static_cast<std::size_t>(role)];
-        const double cycle = placement.seconds(role, scenario.workers.batch_size) +
+        const double cycle = every * placement.seconds(role, scenario.workers.batch_size) +
                              seconds_of(network.control_delay(host, server_host, push_bytes));
         if (!(cycle > 0)) return 0;
         rate += 1 / cycle;
     }
     const std::vector<sim::HostId> hosts(placement.host_of_role.begin() + 1, placement.host_of_role.end());
-    const double link = *plan.gradients * push_bytes / network.common_bandwidth(hosts, server_host);
+    const double link = *plan.pushes * push_bytes / network.common_bandwidth(hosts, server_host);
     const ServerCostSpec& server = scenario.cluster.server;
-    const double apply = *plan.gradients * (server.push(scenario.cost) + server.pull(scenario.cost)) +
-                         *plan.updates * server.update(scenario.cost);
-    return std::max({*plan.gradients / rate, link, apply});
+    const double apply =
+        *plan.pushes * (server.push(scenario.cost) + server.pull(scenario.cost) / communication.pull_every) +
+        *plan.updates * server.update(scenario.cost);
+    return std::max({*plan.pushes / rate, link, apply});
 }
 
 /// What a real run needs: ranks, hosts, and the command that starts it.

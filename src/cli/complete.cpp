@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <array>
+#include <limits>
 #include <string_view>
 
 namespace rubato::cli {
@@ -79,6 +80,42 @@ void complete_data(Node& root) {
     fill(data, "samples", Node::of(count));
 }
 
+/// What workers do by themselves between exchanges, and with what it goes together.
+void check_communication(const Node& root) {
+    const Node* communication = root.at("workers").find("communication");
+    if (!communication) return;
+    const std::string path = "workers.communication";
+    const Node& push = communication->at("push_every");
+    const Node& pull = communication->at("pull_every");
+    const Node* rate = communication->find("local_learning_rate");
+    const std::int64_t batch = root.at("workers").at("batch_size").whole();
+    if (push.whole() == 1 && pull.whole() == 1) {
+        if (rate)
+            refuse(*rate, path + ".local_learning_rate",
+                   "workers take no steps of their own unless push_every or pull_every is above 1");
+        return;
+    }
+    const Node& longest = push.whole() > 1 ? push : pull;
+    const std::string key = path + (push.whole() > 1 ? ".push_every" : ".pull_every");
+    if (push.whole() * batch > std::numeric_limits<std::int32_t>::max())
+        refuse(push, key,
+               fmt::format("{} batches of {} samples are more than 2147483647 samples at once", push.whole(), batch));
+    if (root.find("schedule")) refuse(longest, key, "a schedule tells of single gradients: expected 1 beside it");
+    const Node& rule = root.at("optimizer").at("staleness_rule");
+    const std::string& name = rule.is(Kind::string) ? rule.text : rule.find("name") ? rule.at("name").text : "";
+    if (among(name, {"delay-compensation", "gap-aware"}))
+        refuse(longest, key,
+               "staleness_rule \"" + name +
+                   "\" looks at the weights that a gradient was computed on, and the server does "
+                   "not have those to which a worker's own steps led: expected 1, or another rule");
+    const std::string& protocol = root.at("protocol").at("name").text;
+    if (pull.whole() > 1 && among(protocol, {"backup-workers", "rennala", "ringmaster", "admission"}))
+        refuse(pull, path + ".pull_every",
+               "\"" + protocol +
+                   "\" minds how old the weights are that a gradient was computed on, and a worker that does "
+                   "not pull keeps old ones: expected 1 (push_every may be more)");
+}
+
 void complete_workers(Node& root, std::vector<std::string>& notes) {
     Node& workers = *root.find("workers");
     const Node* count = workers.find("count");
@@ -86,11 +123,12 @@ void complete_workers(Node& root, std::vector<std::string>& notes) {
     if (count && groups) refuse(*count, "workers.count", "cannot stand beside groups, which have counts of their own");
     if (!count && !groups)
         refuse(workers, "workers", "\"count\" is missing: expected an integer of at least 1, or groups");
-    for (const char* key : {"device", "per_host"}) {
+    for (const char* key : {"device", "per_host", "devices", "sum_s"}) {
         const Node* value = workers.find(key);
         if (groups && value)
             refuse(*value, "workers." + std::string(key), "cannot stand beside groups: say it in each group");
     }
+    check_communication(root);
     const std::int64_t lambda = worker_count(root);
     if (lambda > 1'000'000) refuse(*groups, "workers.groups", "more than 1000000 workers in all");
     if (const Node* hosts = workers.find("hosts")) {

@@ -52,9 +52,10 @@ std::unique_ptr<trace::EmulatedCosts> emulated_costs(const Scenario& scenario) {
     if (emulate.network) add_routes(machine->simulation, *costs);
     if (!emulate.compute) return costs;
     costs->compute_s = [machine](RoleId role, std::int64_t worker_seq, std::int32_t samples, Time begin_ns) {
-        const double seconds = machine->simulation.placement().seconds(role, samples);
+        const auto& placement = machine->simulation.placement();
+        const double seconds = placement.device_seconds(role, samples);
         const double factor = machine->noise.factor({role, worker_seq, samples, begin_ns, seconds});
-        return machine->pace.seconds(role, worker_seq, begin_ns, seconds * factor);
+        return machine->pace.seconds(role, worker_seq, begin_ns, seconds * factor + placement.sum_seconds(role));
     };
     const ServerCostSpec& server = scenario.cluster.server;
     costs->push_s = server.push(scenario.cost);

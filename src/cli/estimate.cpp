@@ -21,12 +21,20 @@ constexpr double events_of_gradient = 2400;
 /// Slices of the part of an epoch behind the whole ones.
 double slices_of_rest(const Loaded& loaded, double epochs) {
     const double rest = (epochs - std::floor(epochs)) * static_cast<double>(loaded.samples);
-    return std::ceil(rest / loaded.scenario.workers.batch_size - 1e-9);
+    return std::ceil(rest / loaded.scenario.workers.slice_size() - 1e-9);
+}
+
+/// Of so many samples of an epoch, dealt in slices.
+double gradients_of(const Loaded& loaded, double samples) {
+    const double slice = loaded.scenario.workers.slice_size(), batch = loaded.scenario.workers.batch_size;
+    const double whole = std::floor(samples / slice);
+    return whole * loaded.scenario.workers.communication.push_every +
+           std::ceil((samples - whole * slice) / batch - 1e-9);
 }
 
 double updates_of(const Loaded& loaded, const Estimate& plan) {
     const bool barrier = traits_of(loaded.scenario).rounds;
-    if (!barrier || plan.limited_by != "epochs") return std::ceil(*plan.gradients / plan.per_update);
+    if (!barrier || plan.limited_by != "epochs") return std::ceil(*plan.pushes / plan.per_update);
     // A round never spans two epochs.
     const double epochs = *loaded.scenario.stop.epochs;
     const double whole = std::floor(epochs) * std::ceil(static_cast<double>(plan.slices) / plan.per_update);
@@ -41,34 +49,47 @@ int gradients_of_update(const Scenario& scenario) {
 
 Estimate estimate(const Loaded& loaded) {
     const Scenario& scenario = loaded.scenario;
-    const std::int64_t batch = scenario.workers.batch_size;
+    const std::int64_t slice = scenario.workers.slice_size();
+    const CommunicationSpec& communication = scenario.workers.communication;
     Estimate result;
-    result.slices = (loaded.samples + batch - 1) / batch;
-    result.last_slice = loaded.samples - (result.slices - 1) * batch;
+    result.slices = (loaded.samples + slice - 1) / slice;
+    result.last_slice = loaded.samples - (result.slices - 1) * slice;
     result.per_update = gradients_of_update(scenario);
     const StopSpec& stop = scenario.stop;
-    const auto consider = [&](double gradients, const char* name) {
+    const auto consider = [&](double gradients, double pushes, const char* name) {
         if (result.gradients && *result.gradients <= gradients) return;
         result.gradients = gradients;
+        result.pushes = pushes;
         result.limited_by = name;
     };
     if (stop.epochs) {
-        const double whole = std::floor(*stop.epochs) * static_cast<double>(result.slices);
-        consider(whole + slices_of_rest(loaded, *stop.epochs), "epochs");
+        const double whole = std::floor(*stop.epochs);
+        const auto samples = static_cast<double>(loaded.samples);
+        consider(whole * gradients_of(loaded, samples) + gradients_of(loaded, (*stop.epochs - whole) * samples),
+                 whole * static_cast<double>(result.slices) + slices_of_rest(loaded, *stop.epochs), "epochs");
     }
-    if (stop.gradients) consider(static_cast<double>(*stop.gradients), "gradients");
-    if (stop.updates) consider(static_cast<double>(*stop.updates) * result.per_update, "updates");
+    const double every = communication.push_every;
+    if (stop.gradients) {
+        const double pushes = std::ceil(static_cast<double>(*stop.gradients) / every);
+        consider(pushes * every, pushes, "gradients");
+    }
+    if (stop.updates) {
+        const double pushes = static_cast<double>(*stop.updates) * result.per_update;
+        consider(pushes * every, pushes, "updates");
+    }
     if (!result.gradients) return result;
     const double gradients = *result.gradients;
     result.updates = updates_of(loaded, result);
     // A push and a pull each; where the protocol does not broadcast an inquiry, and before it an OK where it says one.
-    const double weights = std::max(gradients, 1.0);
+    const double pushes = *result.pushes;
+    const double weights = std::max(pushes / communication.pull_every, 1.0);
+    const double answers = std::max(pushes, 1.0);
     const Word word = traits_of(scenario).word;
-    result.messages = gradients + weights + (word == Word::ok ? 2 * gradients : word == Word::inquiry ? gradients : 0);
-    result.network_bytes = gradients * static_cast<double>(scenario.cost.push_bytes) +
+    result.messages = pushes + answers + (word == Word::ok ? 2 * pushes : word == Word::inquiry ? pushes : 0);
+    result.network_bytes = pushes * static_cast<double>(scenario.cost.push_bytes) +
                            weights * static_cast<double>(scenario.cost.pull_bytes);
     double disk = 4000;
-    if (scenario.trace.gradients) disk += gradients / scenario.trace.every * gradient_row;
+    if (scenario.trace.gradients) disk += std::min(pushes, gradients / scenario.trace.every) * gradient_row;
     if (scenario.trace.updates) disk += *result.updates * update_row;
     if (scenario.trace.timeline) disk += gradients * timeline_of_gradient;
     if (scenario.trace.events) disk += gradients * events_of_gradient;

@@ -13,8 +13,9 @@ namespace rubato::cli {
 struct Estimate {
     std::int64_t slices = 0;      ///< of an epoch
     std::int64_t last_slice = 0;  ///< samples of an epoch's last slice
-    int per_update = 1;           ///< gradients of a full update
+    int per_update = 1;           ///< pushes of a full update
     std::optional<double> gradients;
+    std::optional<double> pushes;  ///< of one gradient each, or of the sum of workers.communication.push_every
     std::optional<double> updates;
     std::optional<double> messages;  ///< gradients, weights and control
     std::optional<double> network_bytes;
@@ -22,7 +23,7 @@ struct Estimate {
     std::string limited_by;            ///< the criterion that the counts come from
 };
 
-/// Gradients that make one full update.
+/// Gradients that make one full update; pushes, where each carries several.
 int gradients_of_update(const Scenario& scenario);
 
 Estimate estimate(const Loaded& loaded);

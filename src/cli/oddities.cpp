@@ -139,6 +139,11 @@ void Finder::look_at_server() {
 
 void Finder::look_at_learning() {
     const std::int64_t batch = scenario_.workers.batch_size;
+    const std::int64_t slice = scenario_.workers.slice_size();
+    if (batch <= loaded_.samples && slice > loaded_.samples)
+        odd("workers.communication.push_every times batch_size is {}, more than the {} training samples of an epoch: "
+            "pushes carry fewer gradients",
+            count_text(static_cast<double>(slice)), count_text(static_cast<double>(loaded_.samples)));
     if (batch > loaded_.samples)
         odd("workers.batch_size is {}, more than the {} training samples of an epoch: each batch is cut to them", batch,
             count_text(static_cast<double>(loaded_.samples)));

@@ -69,9 +69,28 @@ std::string protocol_text(const Scenario& scenario) {
                        protocol.n, count);
 }
 
+std::string communication_text(const Scenario& scenario) {
+    const CommunicationSpec& communication = scenario.workers.communication;
+    if (!communication.any()) return {};
+    return fmt::format(
+        "{}, {}; a worker's own steps at rate {:g}; where the protocol counts gradients it counts pushes",
+        communication.push_every == 1 ? "each gradient is pushed"
+                                      : fmt::format("a push carries the sum of {} gradients", communication.push_every),
+        communication.pull_every == 1 ? "each push is followed by a pull"
+                                      : fmt::format("one of {} exchanges brings weights", communication.pull_every),
+        communication.local_learning_rate.value_or(scenario.optimizer.learning_rate));
+}
+
 std::vector<std::string> staleness_sentences(const Scenario& scenario) {
     const ProtocolSpec& protocol = scenario.protocol;
     const PolicyTraits policy = traits_of(scenario);
+    if (scenario.workers.communication.pull_every > 1) {
+        // Promises about staleness count from the pull of each gradient's own exchange.
+        std::vector<std::string> sentences{"staleness counts from a worker's last pull, so that no bound holds for it"};
+        if (policy.rounds && policy.batch_order)
+            sentences.emplace_back("sums in slice order: the same weights, bit for bit, on every backend");
+        return sentences;
+    }
     const int lambda = scenario.lambda();
     const std::string& name = protocol.name;
     if (policy.rounds && policy.batch_order)

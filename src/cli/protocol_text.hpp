@@ -17,4 +17,7 @@ std::string protocol_text(const Scenario& scenario);
 /// Sentences on staleness and on who waits for whom.
 std::vector<std::string> staleness_sentences(const Scenario& scenario);
 
+/// What workers do between exchanges; empty where each gradient is pushed and followed by a pull.
+std::string communication_text(const Scenario& scenario);
+
 }  // namespace rubato::cli

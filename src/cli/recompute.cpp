@@ -49,6 +49,10 @@ void check_sets(const std::vector<std::string>& sets) {
 
 /// The recorded scenario with the other rule.
 Loaded load_changed(const LoggedRun& run, std::vector<std::string> sets) {
+    if (run.loaded.scenario.workers.communication.any())
+        throw InputError("--set " + sets.front() + ": the workers of " + run.directory +
+                         " take steps of their own (workers.communication), at rates that the recorded messages carry: "
+                         "rubato run computes such a run anew");
     // Both tell of events in time, which nobody records here.
     sets.emplace_back("trace.events=false");
     sets.emplace_back("trace.timeline=false");

@@ -51,7 +51,7 @@ void complete_from_learning(Loaded& loaded) {
             "a worker's device computes by FLOPs, but flops_per_sample is not given: give it, or seconds in "
             "cluster.devices");
     }
-    const auto slices = (size.samples + scenario.workers.batch_size - 1) / scenario.workers.batch_size;
+    const auto slices = (size.samples + scenario.workers.slice_size() - 1) / scenario.workers.slice_size();
     if (slices < scenario.lambda() && scenario.data.sampling == Sampling::shared_epoch) {
         loaded.notes.push_back("an epoch has " + std::to_string(slices) + " slices for " +
                                std::to_string(scenario.lambda()) + " workers: some get none in each epoch");

@@ -59,6 +59,33 @@ struct Cancel {
     }
 };
 
+/// What a worker does by itself between exchanges, on its compute lane; ends in Stepped. sum += weight * gradient,
+/// unless sum is no_buffer; then a step of plain SGD, local -= learning_rate * gradient (local no_buffer: a new one,
+/// from `weights`), unless both are no_buffer. Takes over the role's references to `sum` and `local`, which nobody else
+/// has, and holds `weights` and `gradient`.
+struct LocalStep {
+    static constexpr std::string_view kind = "local-step";
+    ActionId id = 0;
+    BufferId weights = no_buffer;
+    BufferId local = no_buffer;
+    double learning_rate = 0;
+    BufferId gradient = no_buffer;
+    BufferId sum = no_buffer;
+    double weight = 1;
+    bool steps() const { return weights != no_buffer || local != no_buffer; }
+    bool operator==(const LocalStep&) const = default;
+    template <class Self, class F>
+    static void each(Self& self, F&& field) {
+        field("id", self.id);
+        field("weights", self.weights);
+        field("local", self.local);
+        field("learning_rate", self.learning_rate);
+        field("gradient", self.gradient);
+        field("sum", self.sum);
+        field("weight", self.weight);
+    }
+};
+
 /// accumulator += factor * gradient on the apply lane (accumulator no_buffer: a new one = factor * gradient); ends in
 /// Folded. Takes over the role's reference to `accumulator` and holds `gradient`. Where the staleness rule looks at
 /// weights: the present ones, `version`, which the role keeps until the completion, and the kept read_version.
@@ -243,8 +270,8 @@ struct Finish {
     }
 };
 
-using Action =
-    std::variant<Send, Compute, Cancel, Fold, Update, Evaluate, Save, Release, SetTimer, Finish, Keep, Forget>;
+using Action = std::variant<Send, Compute, Cancel, Fold, Update, Evaluate, Save, Release, SetTimer, Finish, Keep,
+                            Forget, LocalStep>;
 
 /// The output of one step. Drivers keep one and clear it, so that a step allocates nothing in the steady state.
 struct Actions {

@@ -14,10 +14,15 @@ constexpr std::int64_t shard_samples(std::int64_t samples, int lambda, WorkerId 
     return samples / lambda + (worker < samples % lambda ? 1 : 0);
 }
 
+/// Gradients of so many samples at most that are made of a batch; the last one may have fewer.
+constexpr std::int32_t gradients_in(const Batch& batch, int samples_of_one) {
+    return batch.count <= samples_of_one ? (batch.count > 0 ? 1 : 0) : (batch.count - 1) / samples_of_one + 1;
+}
+
 struct DealerConfig {
     Sampling sampling = Sampling::shared_epoch;
     std::int64_t samples = 1;  ///< N, of one epoch
-    int batch_size = 1;
+    int batch_size = 1;        ///< of what is dealt at once, which may be for several gradients
     int lambda = 1;
     bool barrier = false;     ///< batches are dealt in rounds, and a round never spans two epochs
     std::int64_t limit = -1;  ///< samples to hand out in all; -1: no limit

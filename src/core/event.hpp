@@ -111,6 +111,21 @@ struct Applied {
     }
 };
 
+/// Completion of LocalStep. The role owns one reference to each of the two that is there.
+struct Stepped {
+    static constexpr std::string_view kind = "stepped";
+    ActionId id = 0;
+    BufferId local = no_buffer;
+    BufferId sum = no_buffer;
+    bool operator==(const Stepped&) const = default;
+    template <class Self, class F>
+    static void each(Self& self, F&& field) {
+        field("id", self.id);
+        field("local", self.local);
+        field("sum", self.sum);
+    }
+};
+
 /// Figures of one version. Errors are fractions in [0, 1]; what the model or the data cannot tell is empty.
 struct Metrics {
     std::optional<double> valid_loss, valid_error, test_loss, test_error;
@@ -196,6 +211,6 @@ struct Abandoned {
 };
 
 using Event = std::variant<Start, Delivered, Taken, GradientReady, Cancelled, Folded, Applied, Evaluated, Saved,
-                           TimerFired, Interrupted, PeerLost, Abandoned>;
+                           TimerFired, Interrupted, PeerLost, Abandoned, Stepped>;
 
 }  // namespace rubato

@@ -18,16 +18,20 @@ enum class Word : std::uint8_t {
 };
 
 /// A gradient on its way to the version owner: the payload is the gradient (mean over the batch), this is its record.
+/// Where a worker sums up several before it pushes, `batch` is cut into theirs, one after the other, and the payload is
+/// the sum of the gradients, each weighted by its samples over those of the first.
 struct Push {
     static constexpr std::string_view kind = "push";
-    Version read_version = 0;     ///< version of the weights that it was computed on
-    std::int64_t worker_seq = 0;  ///< 0, 1, ... within its worker
+    /// Version of the weights that it was computed on, or from which the worker's own steps led to those.
+    Version read_version = 0;
+    std::int64_t worker_seq = 0;  ///< 0, 1, ... within its worker; the first one's of several
     Batch batch;
-    Time pull_ns = 0;   ///< when the worker asked for (or began to wait for) the weights that it computed on
-    Time begin_ns = 0;  ///< computation begins
-    Time end_ns = 0;    ///< computation ends
-    Time push_ns = 0;   ///< the send is handed to the transport
-    double loss = 0;    ///< mean loss of the batch; 0 in timing-only runs
+    Time pull_ns = 0;        ///< when the worker asked for (or began to wait for) the weights that it computed on
+    Time begin_ns = 0;       ///< computation begins
+    Time end_ns = 0;         ///< computation ends
+    Time push_ns = 0;        ///< the send is handed to the transport
+    double loss = 0;         ///< mean loss of the batch; 0 in timing-only runs
+    std::int32_t count = 1;  ///< gradients in the sum; of one that is never pushed: those that were begun
     bool operator==(const Push&) const = default;
     template <class Self, class F>
     static void each(Self& self, F&& field) {
@@ -39,6 +43,7 @@ struct Push {
         field("end_ns", self.end_ns);
         field("push_ns", self.push_ns);
         field("loss", self.loss);
+        field("count", Rare{self.count, 1});
     }
 };
 
@@ -53,13 +58,15 @@ struct Inquiry {
     }
 };
 
-/// Server to worker: what you hold is current; compute on `batch`. Also the very first word to each worker.
+/// Server to worker: the version that you hold is current; compute on `batch`. Also the very first word to each worker.
 struct Proceed {
     static constexpr std::string_view kind = "proceed";
     Version version = 0;
     Batch batch;
-    Time held_ns = 0;    ///< time that the policy held the worker back
-    Time queued_ns = 0;  ///< time that the request waited behind other work of the server
+    Time held_ns = 0;          ///< time that the policy held the worker back
+    Time queued_ns = 0;        ///< time that the request waited behind other work of the server
+    double learning_rate = 0;  ///< of the worker's own steps, where it takes some
+    bool onward = false;       ///< this exchange is without a pull: from the weights that your own steps led to
     bool operator==(const Proceed&) const = default;
     template <class Self, class F>
     static void each(Self& self, F&& field) {
@@ -67,6 +74,8 @@ struct Proceed {
         field("batch", self.batch);
         field("held_ns", self.held_ns);
         field("queued_ns", self.queued_ns);
+        field("learning_rate", Rare{self.learning_rate, 0});
+        field("onward", Rare{self.onward, false});
     }
 };
 
@@ -77,6 +86,7 @@ struct Weights {
     Batch batch;
     Time held_ns = 0;
     Time queued_ns = 0;
+    double learning_rate = 0;
     bool operator==(const Weights&) const = default;
     template <class Self, class F>
     static void each(Self& self, F&& field) {
@@ -84,6 +94,7 @@ struct Weights {
         field("batch", self.batch);
         field("held_ns", self.held_ns);
         field("queued_ns", self.queued_ns);
+        field("learning_rate", Rare{self.learning_rate, 0});
     }
 };
 

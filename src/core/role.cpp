@@ -63,6 +63,7 @@ ServerConfig server_config(const Scenario& scenario, std::int64_t samples, std::
     config.batch_size = scenario.workers.batch_size;
     config.n = rule_n(scenario.protocol, scenario.lambda());
     config.optimizer = scenario.optimizer;
+    config.communication = scenario.workers.communication;
     config.rule = scenario.optimizer.staleness_rule;
     config.stop_updates = scenario.stop.updates;
     config.stop_gradients = scenario.stop.gradients;
@@ -87,7 +88,7 @@ std::vector<Role> make_roles(const Scenario& scenario, std::int64_t samples, std
     DealerConfig dealer;
     dealer.sampling = scenario.data.sampling;
     dealer.samples = samples;
-    dealer.batch_size = scenario.workers.batch_size;
+    dealer.batch_size = scenario.workers.slice_size();
     dealer.lambda = scenario.lambda();
     dealer.barrier = traits(policy).rounds;
     dealer.limit = config.stop_samples.value_or(-1);
@@ -98,7 +99,8 @@ std::vector<Role> make_roles(const Scenario& scenario, std::int64_t samples, std
     const Word word = traits(policy).word;
     for (WorkerId worker = 0; worker < scenario.lambda(); ++worker) {
         const auto at = static_cast<std::size_t>(worker);
-        roles.emplace_back(Worker({worker, 0, parameters, word, state ? state->server.begun.at(at) : 0},
+        roles.emplace_back(Worker({worker, 0, parameters, word, state ? state->server.begun.at(at) : 0,
+                                   config.batch_size, config.communication.pull_every > 1},
                                   state ? state->books.at(at) : WorkerRow{}));
     }
     return roles;

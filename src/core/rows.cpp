@@ -16,6 +16,7 @@ GradientRow unapplied_row(WorkerId worker, const Push& push, Outcome outcome) {
     row.outcome = outcome;
     row.loss = push.loss;
     row.batch = push.batch;
+    row.count = push.count;
     return row;
 }
 

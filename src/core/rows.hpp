@@ -9,7 +9,8 @@ namespace rubato {
 
 enum class Outcome : std::uint8_t { applied, dropped, cancelled, leftover };
 
-/// One started gradient; a row of gradients.csv. Times in nanoseconds; -1 where the gradient never got there.
+/// One started gradient, or the sum that a push carries; a row of gradients.csv. Times in nanoseconds; -1 where the
+/// gradient never got there.
 struct GradientRow {
     std::int64_t seq = 0;  ///< order of acceptance by the version owner; -1: never accepted
     WorkerId worker = 0;
@@ -19,6 +20,7 @@ struct GradientRow {
     /// was accepted has the version that its update would have replaced.
     Version apply_version = -1;
     std::int32_t samples = 0;
+    std::int32_t count = 1;  ///< gradients in it; numbers in seq and worker_seq are the first one's
     Time pull_ns = -1, begin_ns = -1, end_ns = -1, push_ns = -1, applied_ns = -1;
     Outcome outcome = Outcome::applied;
     double scale = 1;  ///< factor of the staleness rule
@@ -43,6 +45,7 @@ struct GradientRow {
         field("scale", self.scale);
         field("loss", self.loss);
         field("batch", self.batch);
+        field("count", Rare{self.count, 1});
     }
 };
 
@@ -51,10 +54,10 @@ struct UpdateRow {
     Time time_ns = 0;
     Version version = 0;  ///< the version that it makes
     std::int32_t shard = 0;
-    std::int32_t contributors = 0;
-    double mean_staleness = 0;  ///< from the vector clock: Gupta et al. 2015, equation 2
-    std::int64_t samples = 0;   ///< samples of this update
-    double epoch = 0;           ///< accepted samples / N
+    std::int32_t contributors = 0;  ///< gradients
+    double mean_staleness = 0;      ///< from the vector clock: Gupta et al. 2015, equation 2
+    std::int64_t samples = 0;       ///< samples of this update
+    double epoch = 0;               ///< accepted samples / N
     double learning_rate = 0;
     double effective_learning_rate = 0;  ///< times the mean factor of the rule, and that of a decoupled momentum
     bool operator==(const UpdateRow&) const = default;

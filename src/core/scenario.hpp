@@ -54,6 +54,21 @@ struct WorkerGroup {
     int count = 1;
     std::string device = "default";
     int per_host = 0;  ///< 0: spread evenly over `hosts`, or one a host
+    int devices = 1;   ///< of one worker, which share its batches
+    double sum_s = 0;  ///< to sum up what they computed
+    /// Samples of the device that has the most of a batch.
+    int part(int batch) const { return (batch + devices - 1) / devices; }
+    bool operator==(const WorkerGroup&) const = default;
+};
+
+/// How often workers and server exchange something (communication interval). A worker pushes the sum of push_every
+/// gradients, and only every pull_every-th such exchange brings it weights; between, it takes steps of its own.
+struct CommunicationSpec {
+    int push_every = 1, pull_every = 1;
+    std::optional<double> local_learning_rate;  ///< of those steps, before the schedule; none: optimizer.learning_rate
+    /// Whether there is anything but a push and a pull for every gradient.
+    bool any() const { return push_every > 1 || pull_every > 1; }
+    bool operator==(const CommunicationSpec&) const = default;
 };
 
 struct WorkersSpec {
@@ -63,6 +78,9 @@ struct WorkersSpec {
     int hosts = 0;                     ///< workers spread evenly over so many hosts; 0: per_host decides
     std::vector<double> slow = {};     ///< by worker: factors on its compute times; empty: none
     std::vector<double> seconds = {};  ///< by worker: of its gradients, instead of the device's; empty: none
+    CommunicationSpec communication = {};
+    /// Samples that a worker is dealt at once, for the gradients of one push.
+    int slice_size() const { return batch_size * communication.push_every; }
     int count() const {
         int total = 0;
         for (const auto& group : groups) total += group.count;

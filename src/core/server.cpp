@@ -157,14 +157,17 @@ void Server::deal_to(RoleId to, Peer& worker, bool with_weights, Time held_ns, T
 void Server::reply(RoleId to, Peer& worker, const Batch& batch, bool with_weights, Time held_ns, Time queued_ns,
                    Actions& actions) {
     ++worker.replies;
-    worker.version = version_;
+    const bool pulls = worker.unread == 0;
+    if (pulls) worker.version = version_;
+    if (batch.count > 0) worker.unread = (worker.unread + 1) % config_.communication.pull_every;
     if (batch.count > 0 && keeps()) keep_present(actions);
     ++sends_under_way_;
-    if (with_weights)
+    if (with_weights && pulls)
         actions.send<Weights>(next_id(), to, Channel::weights, {weights_, 0, config_.parameters}, version_, batch,
-                              held_ns, queued_ns);
+                              held_ns, queued_ns, local_rate());
     else
-        actions.send<Proceed>(next_id(), to, Channel::control, {}, version_, batch, held_ns, queued_ns);
+        actions.send<Proceed>(next_id(), to, Channel::control, {}, worker.version, batch, held_ns, queued_ns,
+                              local_rate(), !pulls);
 }
 
 void Server::on(Time now, const Taken&, Actions& actions) {
@@ -189,6 +192,9 @@ void Server::on(Time now, const Interrupted&, Actions& actions) {
 
 void Server::on(Time, const GradientReady&, Actions&) {
     throw std::logic_error("a server never computes gradients");
+}
+void Server::on(Time, const Stepped&, Actions&) {
+    throw std::logic_error("a server takes no steps of a worker's own");
 }
 void Server::on(Time, const Cancelled&, Actions&) {
     throw std::logic_error("a server never computes gradients");

@@ -8,6 +8,7 @@
 #include "core/run_state.hpp"
 #include "core/vector_clock.hpp"
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -20,6 +21,7 @@ struct ServerConfig {
     int batch_size = 1;
     double n = 1;             ///< lambda / gradients per update, or the n of n-softsync: what staleness rules see
     OptimizerSpec optimizer;  ///< its rates and its momentum
+    CommunicationSpec communication;
     StalenessRule rule;
     std::optional<std::int64_t> stop_updates, stop_gradients, stop_samples;
     std::optional<Time> stop_ns;
@@ -75,7 +77,8 @@ private:
         bool granted = false;               ///< the policy has let it go on, but a pause holds it
         bool dealt_ahead = false;           ///< its batch is that of the round, and it has not asked for weights yet
         Time since_ns = 0;                  ///< arrival of its last push, or of the wait without a batch
-        std::int64_t dealt = 0;             ///< batches that it was given
+        std::int32_t unread = 0;            ///< batches since its last pull, that one's included; 0: it pulls next
+        std::int64_t dealt = 0;             ///< gradients that it was given a batch for
         Version version = 0;                ///< that it computes on, and the batch: those of the last one
         Batch batch;
         bool operator==(const Peer&) const = default;
@@ -103,6 +106,7 @@ private:
     void on(Time now, const Interrupted& event, Actions& actions);
     void on(Time now, const PeerLost& event, Actions& actions);
     void on(Time now, const Abandoned& event, Actions& actions);
+    void on(Time now, const Stepped& event, Actions& actions);
 
     // server.cpp: messages, one at a time
     /// Deals with a message that has just arrived, or lets it wait its turn.
@@ -140,9 +144,13 @@ private:
     void release_round(Time now, Actions& actions);
     void assign(Peer& worker, const Batch& batch) const {
         worker.busy = true;
-        ++worker.dealt;
-        worker.version = version_;
+        worker.dealt += gradients_in(batch, config_.batch_size);
+        if (worker.unread == 0) worker.version = version_;
         worker.batch = batch;
+    }
+    /// The number, within its worker, of the first gradient of its last batch.
+    std::int64_t first_seq(const Peer& worker) const {
+        return worker.dealt - gradients_in(worker.batch, config_.batch_size);
     }
     void say_ok(Time now, RoleId to, Time until, Time paused_ns, Actions& actions);
     void halt(RoleId to, Actions& actions);
@@ -163,6 +171,10 @@ private:
         bool operator==(const Rate&) const = default;
     };
     Rate rate() const;
+    /// Of workers' own steps now; 0 where they take none.
+    double local_rate() const;
+    /// Samples of the first gradient in a sum, by which the others of it are weighted.
+    std::int32_t unit(const GradientRow& row) const { return std::min(row.samples, config_.batch_size); }
     double trend(double before, double staleness, double gradients) const;
     double epoch() const;
 

@@ -38,6 +38,14 @@ Server::Rate Server::rate() const {
     return rate;
 }
 
+double Server::local_rate() const {
+    const auto& communication = config_.communication;
+    if (!communication.any()) return 0;
+    OptimizerSpec local = config_.optimizer;
+    local.learning_rate = communication.local_learning_rate.value_or(local.learning_rate);
+    return scheduled_rate(local, static_cast<double>(applied_samples_) / static_cast<double>(config_.samples));
+}
+
 inline void Server::take(Time now, RoleId from, const Push& push, BufferId gradient) {
     auto& contribution = round_.emplace_back(from - 1, push, gradient);
     contribution.row.seq = accepted_;
@@ -51,11 +59,11 @@ inline void Server::take(Time now, RoleId from, const Push& push, BufferId gradi
         contribution.factor = config_.rule.gradient_factor(info);
     }
 
-    ++accepted_;
+    accepted_ += push.count;
     accepted_samples_ += push.batch.count;
     if (!config_.learns) return;
-    loss_sum_ += push.loss;
-    ++loss_count_;
+    loss_sum_ += push.loss * push.count;
+    loss_count_ += push.count;
     if (!std::isfinite(push.loss)) diverge(from - 1, push.worker_seq, push.read_version);
 }
 
@@ -80,10 +88,10 @@ void Server::accept(Time now, RoleId from, const Push& push, BufferId gradient, 
 }
 
 // Gradients that wait for others are summed as they come, so that an inbox slot is free again at once. Each is weighted
-// by its samples relative to the first one's, so that equal batches are added with their bits as they are.
+// by its samples relative to the first one's, so that equal batches are added with their bits as they are. Workers do
+// the same with the gradients of a push.
 void Server::fold(Contribution& contribution, Actions& actions) {
-    const double weight =
-        static_cast<double>(contribution.row.samples) / static_cast<double>(round_.front().row.samples);
+    const double weight = static_cast<double>(unit(contribution.row)) / static_cast<double>(unit(round_.front().row));
     busy_ = true;
     busy_id_ = next_id();
     auto& fold = actions.add<Fold>(busy_id_, accumulator_, contribution.gradient, contribution.factor * weight);
@@ -123,12 +131,12 @@ void Server::fire(Time now, Actions& actions) {
     const auto first_part = static_cast<std::int32_t>(actions.parts.size());
     const auto total = static_cast<double>(samples);
     if (accumulator_ != no_buffer) {
-        const double first = static_cast<double>(applying_.front().row.samples);
+        const double first = static_cast<double>(unit(applying_.front().row));
         actions.parts.push_back({accumulator_, first / total, applying_.front().row.read_version, 0});
     }
     for (const auto& it : applying_)
         if (it.gradient != no_buffer)
-            actions.parts.push_back({it.gradient, it.factor * (static_cast<double>(it.row.samples) / total),
+            actions.parts.push_back({it.gradient, it.factor * (static_cast<double>(unit(it.row)) / total),
                                      it.row.read_version, 1, it.row.worker});
 
     rate_ = rate();
@@ -184,20 +192,20 @@ void Server::emit_rows(Time now, Actions& actions) {
     double factors = 0;
     clock_.clear();
     for (auto& it : applying_) {
-        clock_.add(it.row.read_version);
+        clock_.add(it.row.read_version, it.row.count);
         update.samples += it.row.samples;
-        factors += it.factor;
+        update.contributors += it.row.count;
+        factors += it.factor * it.row.count;
         it.row.applied_ns = now;
         it.row.scale = it.factor * rate_.factor;
         actions.gradients.push_back(it.row);
     }
-    const auto contributors = static_cast<double>(applying_.size());
+    const auto contributors = static_cast<double>(update.contributors);
     applied_samples_ += update.samples;
     last_mean_staleness_ = clock_.mean_staleness(version_);
     staleness_trend_ = trend(staleness_trend_, last_mean_staleness_, contributors);
     update.time_ns = now;
     update.version = version_ + 1;
-    update.contributors = static_cast<std::int32_t>(applying_.size());
     update.mean_staleness = last_mean_staleness_;
     update.epoch = epoch();
     update.learning_rate = rate_.scheduled;

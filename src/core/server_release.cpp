@@ -92,7 +92,7 @@ void Server::release_round(Time now, Actions& actions) {
             without.push_back(role - 1);
         else
             assign(worker, batch);
-        if (empty && (first || traits_.word == Word::ok)) continue;
+        if (empty && (first || traits_.word == Word::ok || worker.unread > 0)) continue;
         if (empty) worker.since_ns = hold(role).done_ns = now;
         worker.dealt_ahead = traits_.word == Word::ok && !first && !resumed_;
         if (worker.dealt_ahead)
@@ -112,7 +112,7 @@ void Server::halt(RoleId to, Actions& actions) {
     const auto& worker = peer(to);
     if (!worker.busy) return;
     ++sends_under_way_;
-    actions.send<Halt>(next_id(), to, Channel::control, {}, worker.dealt - 1);
+    actions.send<Halt>(next_id(), to, Channel::control, {}, first_seq(worker));
 }
 
 std::string Server::waiting() const {

@@ -51,7 +51,8 @@ ServerState Server::state(Time now) const {
     out.now_ns = now;
     out.version = version_;
     out.last_id = last_id_;
-    out.accepted = accepted_ - static_cast<std::int64_t>(round_.size());
+    out.accepted = accepted_;
+    for (const auto& it : round_) out.accepted -= it.row.count;
     out.samples = applied_samples_;
     out.mean_staleness = last_mean_staleness_;
     out.staleness_trend = staleness_trend_;
@@ -78,8 +79,11 @@ ServerState Server::state(Time now) const {
     for (std::size_t worker = 0; worker < peers_.size(); ++worker) {
         const auto& it = peers_[worker];
         if (it.busy) open[worker].push_back(it.batch);
-        for (const Batch& batch : open[worker]) out.again.push_back({static_cast<WorkerId>(worker), batch});
-        out.begun.push_back(it.dealt - static_cast<std::int64_t>(open[worker].size()));
+        out.begun.push_back(it.dealt);
+        for (const Batch& batch : open[worker]) {
+            out.again.push_back({static_cast<WorkerId>(worker), batch});
+            out.begun.back() -= gradients_in(batch, config_.batch_size);
+        }
     }
     // What a resumed run has not yet dealt again is still to be.
     for (const auto& it : again_) out.again.push_back(it);

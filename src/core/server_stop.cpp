@@ -77,7 +77,8 @@ void Server::on(Time, const PeerLost& event, Actions& actions) {
     if (!lost.busy) return;
     Push begun;
     begun.read_version = lost.version;
-    begun.worker_seq = lost.dealt - 1;
+    begun.worker_seq = first_seq(lost);
+    begun.count = gradients_in(lost.batch, config_.batch_size);
     begun.batch = lost.batch;
     GradientRow row = unapplied_row(event.peer - 1, begun, Outcome::cancelled);
     row.pull_ns = row.begin_ns = row.end_ns = row.push_ns = -1;

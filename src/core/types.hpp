@@ -7,6 +7,7 @@
 #include <compare>
 #include <cstdint>
 #include <string_view>
+#include <type_traits>
 
 namespace rubato {
 
@@ -57,6 +58,16 @@ struct Batch {
         field("count", self.count);
     }
 };
+
+/// A field of an `each` list that texts leave out where it has its usual value, so that what never uses it reads as if
+/// there were no such field.
+template <class Value>
+struct Rare {
+    Value& value;
+    std::remove_const_t<Value> usual;
+};
+template <class Value>
+Rare(Value&, std::remove_const_t<Value>) -> Rare<Value>;
 
 /// Channels between two roles; each is first in, first out in every backend.
 enum class Channel : std::uint8_t { control, gradient, weights };

@@ -1,8 +1,11 @@
 #include "core/worker.hpp"
 
+#include "core/dealer.hpp"
+
 #include <algorithm>
 #include <functional>
 #include <stdexcept>
+#include <utility>
 
 namespace rubato {
 
@@ -28,10 +31,12 @@ void Worker::on(Time now, const Delivered& event, Actions& actions) {
         actions.add<Release>(weights_);
         weights_ = event.payload.buffer;
         version_ = weights->version;
+        let_go(local_, actions);
         ++books_.pulls;
-        on_reply(now, event, weights->version, weights->batch, weights->held_ns, weights->queued_ns, actions);
+        on_reply(now, event, *weights, actions);
     } else if (const auto* proceed = std::get_if<Proceed>(&event.message)) {
-        on_reply(now, event, proceed->version, proceed->batch, proceed->held_ns, proceed->queued_ns, actions);
+        if (!proceed->onward) let_go(local_, actions);  // a pull, for which there was nothing newer
+        on_reply(now, event, *proceed, actions);
     } else if (const auto* ok = std::get_if<Ok>(&event.message)) {
         on_ok(now, event, *ok, actions);
     } else if (const auto* halt = std::get_if<Halt>(&event.message)) {
@@ -43,25 +48,39 @@ void Worker::on(Time now, const Delivered& event, Actions& actions) {
     }
 }
 
-void Worker::on_reply(Time now, const Delivered& event, Version version, const Batch& batch, Time held_ns,
-                      Time queued_ns, Actions& actions) {
-    if (version != version_) throw std::logic_error("a worker was told to proceed on weights that it does not hold");
+template <class Reply>
+void Worker::on_reply(Time now, const Delivered& event, const Reply& reply, Actions& actions) {
+    if (reply.version != version_)
+        throw std::logic_error("a worker was told to proceed on weights that it does not hold");
     ++replies_;
     if (stopping_) return try_leave(now, actions);
     const Time asked_ns = since_ns_;
-    book_wait(now, event.sent_ns, held_ns, queued_ns, std::min(now - event.started_ns, now - since_ns_));
+    book_wait(now, event.sent_ns, reply.held_ns, reply.queued_ns, std::min(now - event.started_ns, now - since_ns_));
     since_ns_ = now;
-    if (batch.count == 0) return;  // no batch for this worker in this round: it keeps the weights and waits on
-    phase_ = Phase::computing;
+    if (reply.batch.count == 0) return;  // no batch for this worker in this round: it keeps the weights and waits on
     record_ = Push{};
     record_.read_version = version_;
-    record_.worker_seq = begun_++;
-    record_.batch = batch;
+    record_.worker_seq = begun_;
+    record_.batch = reply.batch;
     record_.pull_ns = asked_ns;
     record_.begin_ns = now;
-    compute_ = next_id();
-    actions.add<Compute>(compute_, weights_, batch, record_.worker_seq);
+    record_.count = 0;
+    begun_ += config_.batch_size > 0 ? gradients_in(reply.batch, config_.batch_size) : 1;
+    done_ = 0;
+    rate_ = reply.learning_rate;
+    compute_next(actions);
     if (halted_) actions.add<Cancel>(compute_);  // overtaken by the word that it is not wanted
+}
+
+void Worker::compute_next(Actions& actions) {
+    phase_ = Phase::computing;
+    compute_ = next_id();
+    Batch batch = record_.batch;
+    batch.first += done_;
+    batch.count -= done_;
+    if (config_.batch_size > 0) batch.count = std::min(batch.count, config_.batch_size);
+    actions.add<Compute>(compute_, local_ != no_buffer ? local_ : weights_, batch, record_.worker_seq + record_.count);
+    ++record_.count;
 }
 
 // Held back by the policy, behind other work of the server, moving; the rest is the way of the request and the queue of
@@ -84,10 +103,11 @@ void Worker::on_ok(Time now, const Delivered& event, const Ok& ok, Actions& acti
 }
 
 void Worker::on_halt(const Halt& halt, Actions& actions) {
-    const bool computes = phase_ == Phase::computing && record_.worker_seq == halt.worker_seq;
+    const bool under_way = phase_ == Phase::computing || phase_ == Phase::stepping;
+    const bool computes = under_way && record_.worker_seq == halt.worker_seq;
     if (stopping_ || (!computes && halt.worker_seq != begun_)) return;
     halted_ = true;
-    if (computes) actions.add<Cancel>(compute_);
+    if (computes && phase_ == Phase::computing) actions.add<Cancel>(compute_);
 }
 
 void Worker::give_up(Time now, Actions& actions) {
@@ -95,6 +115,7 @@ void Worker::give_up(Time now, Actions& actions) {
     since_ns_ = now;
     phase_ = Phase::waiting;
     halted_ = false;
+    let_go(sum_, actions);
     ++books_.inquiries;
     ++sends_under_way_;
     push_ = next_id();
@@ -102,25 +123,68 @@ void Worker::give_up(Time now, Actions& actions) {
 }
 
 void Worker::on(Time now, const GradientReady& event, Actions& actions) {
-    record_.begin_ns = event.begin_ns;
+    if (record_.count == 1) record_.begin_ns = event.begin_ns;
     record_.end_ns = event.end_ns;
-    record_.loss = event.loss;
+    const std::int32_t left = record_.batch.count - done_;
+    const std::int32_t samples = config_.batch_size > 0 ? std::min(left, config_.batch_size) : left;
+    if (samples == record_.batch.count)
+        record_.loss = event.loss;
+    else
+        record_.loss += event.loss * (static_cast<double>(samples) / static_cast<double>(record_.batch.count));
     if (stopping_) {
         actions.add<Release>(event.gradient);
-        cancelled_ = true;
-        phase_ = Phase::waiting;
-        return try_leave(now, actions);
+        return cut_short(now, actions);
     }
     if (halted_) {  // the word came too late to cut it short
         actions.add<Release>(event.gradient);
         return give_up(now, actions);
     }
+    ++books_.gradients;
+    if (samples == record_.batch.count && !config_.keeps_local) return push(now, event.gradient, actions);
+    take_local_step(event.gradient, samples, samples == left, actions);
+}
+
+// The first gradient is the sum to begin with. After the last one there is nothing to step for, unless the worker goes
+// on from there.
+void Worker::take_local_step(BufferId gradient, std::int32_t samples, bool last, Actions& actions) {
+    phase_ = Phase::stepping;
+    gradient_ = gradient;
+    done_ += samples;
+    compute_ = next_id();
+    auto& step = actions.add<LocalStep>();
+    step.id = compute_;
+    step.gradient = gradient;
+    step.learning_rate = rate_;
+    if (!last || config_.keeps_local) {
+        step.weights = local_ == no_buffer ? weights_ : no_buffer;
+        step.local = local_;
+    }
+    if (sum_ == no_buffer) return;
+    step.sum = sum_;
+    step.weight = static_cast<double>(samples) / static_cast<double>(config_.batch_size);
+}
+
+void Worker::on(Time now, const Stepped& event, Actions& actions) {
+    if (event.local != no_buffer) local_ = event.local;
+    if (sum_ == no_buffer) {
+        sum_ = gradient_;
+    } else {
+        actions.add<Release>(gradient_);
+        sum_ = event.sum;
+    }
+    gradient_ = no_buffer;
+    if (stopping_) return cut_short(now, actions);
+    if (halted_) return give_up(now, actions);
+    if (done_ < record_.batch.count) return compute_next(actions);
+    push(now, std::exchange(sum_, no_buffer), actions);
+}
+
+void Worker::push(Time now, BufferId gradient, Actions& actions) {
     books_.compute_ns += now - since_ns_;
     since_ns_ = now;
-    ++books_.gradients;
     record_.push_ns = now;
     phase_ = Phase::pushing;
-    gradient_ = event.gradient;
+    gradient_ = gradient;
     push_ = next_id();
     ++pushes_;
     ++sends_under_way_;
@@ -128,8 +192,13 @@ void Worker::on(Time now, const GradientReady& event, Actions& actions) {
 }
 
 void Worker::on(Time now, const Cancelled& event, Actions& actions) {
-    record_.begin_ns = event.begin_ns;
+    if (record_.count == 1) record_.begin_ns = event.begin_ns;
     if (!stopping_) return give_up(now, actions);
+    cut_short(now, actions);
+}
+
+void Worker::cut_short(Time now, Actions& actions) {
+    let_go(sum_, actions);
     cancelled_ = true;
     phase_ = Phase::waiting;
     try_leave(now, actions);
@@ -155,6 +224,7 @@ void Worker::on(Time now, const Taken& event, Actions& actions) {
     } else if (event.id == bye_) {
         phase_ = Phase::finished;
         actions.workers.push_back(books_);
+        let_go(local_, actions);
         actions.add<Release>(weights_);
         actions.add<Finish>();
         return;
@@ -169,7 +239,8 @@ void Worker::close_books(Time now) {
 
 Time& Worker::open_account(WorkerRow& books) const {
     switch (phase_) {
-        case Phase::computing: return books.compute_ns;
+        case Phase::computing:
+        case Phase::stepping: return books.compute_ns;
         case Phase::pushing: return books.push_moving_ns;
         case Phase::waiting:
         case Phase::finished: break;
@@ -200,7 +271,7 @@ void Worker::on(Time now, const Abandoned&, Actions& actions) {
     if (!stopping_) close_books(now);
     if (phase_ == Phase::pushing) {
         actions.gradients.push_back(unapplied_row(config_.worker, record_, Outcome::leftover));
-    } else if (phase_ == Phase::computing || cancelled_ || push_ != 0) {
+    } else if (phase_ == Phase::computing || phase_ == Phase::stepping || cancelled_ || push_ != 0) {
         actions.gradients.push_back(unapplied_row(config_.worker, record_, Outcome::cancelled));
         actions.gradients.back().end_ns = actions.gradients.back().push_ns = -1;
     }
@@ -247,7 +318,8 @@ std::string Worker::waiting() const {
                 case Word::ok: return "waits for the server's OK and its weights";
             }
             return "";
-        case Phase::computing: return "computes gradient " + std::to_string(record_.worker_seq);
+        case Phase::computing: return "computes gradient " + std::to_string(record_.worker_seq + record_.count - 1);
+        case Phase::stepping: return "takes a step of its own";
         case Phase::pushing: return "waits until the server takes gradient " + std::to_string(record_.worker_seq);
         case Phase::finished: return "";
     }

@@ -2,6 +2,10 @@
 //
 // Word from the server -> compute on the dealt batch -> push, blocking -> ask for newer weights (or wait for the
 // server's OK first, or, where the server broadcasts, for the weights) -> and so on until Stop.
+//
+// A batch of more than batch_size samples is cut into several gradients (communication interval): each is added to a
+// sum, and the next one is computed at the weights to which a step of SGD of the worker's own leads; then the sum is
+// pushed. Where not every exchange brings weights, the own ones are kept over a push, too.
 #pragma once
 
 #include "core/action.hpp"
@@ -16,6 +20,8 @@ struct WorkerConfig {
     std::int64_t parameters = 0;  ///< elements of a gradient
     Word word = Word::inquiry;    ///< how it hears that it may go on after a push
     std::int64_t begun = 0;       ///< gradients of an earlier part of the run: the next one has this number
+    int batch_size = 0;           ///< samples of one gradient at most; 0: whatever is dealt
+    bool keeps_local = false;     ///< there are exchanges that bring no weights
     bool operator==(const WorkerConfig&) const = default;
 };
 
@@ -38,7 +44,7 @@ public:
     bool operator==(const Worker&) const = default;
 
 private:
-    enum class Phase : std::uint8_t { waiting, computing, pushing, finished };
+    enum class Phase : std::uint8_t { waiting, computing, stepping, pushing, finished };
 
     void on(Time now, const Start& event, Actions& actions);
     void on(Time now, const Delivered& event, Actions& actions);
@@ -53,13 +59,26 @@ private:
     void on(Time now, const Interrupted& event, Actions& actions);
     void on(Time now, const PeerLost& event, Actions& actions);
     void on(Time now, const Abandoned& event, Actions& actions);
+    void on(Time now, const Stepped& event, Actions& actions);
 
-    void on_reply(Time now, const Delivered& event, Version version, const Batch& batch, Time held_ns, Time queued_ns,
-                  Actions& actions);
+    /// Weights or Proceed.
+    template <class Reply>
+    void on_reply(Time now, const Delivered& event, const Reply& reply, Actions& actions);
+    /// Begins the next gradient of the batch at hand.
+    void compute_next(Actions& actions);
+    /// Takes a gradient that others of the same push came before or will follow, or whose step is to be kept.
+    void take_local_step(BufferId gradient, std::int32_t samples, bool last, Actions& actions);
+    void push(Time now, BufferId gradient, Actions& actions);
+    void let_go(BufferId& buffer, Actions& actions) {
+        if (buffer != no_buffer) actions.add<Release>(buffer);
+        buffer = no_buffer;
+    }
     void on_ok(Time now, const Delivered& event, const Ok& ok, Actions& actions);
     void on_halt(const Halt& halt, Actions& actions);
     /// The gradient under way comes to nothing, and the worker asks for the next batch.
     void give_up(Time now, Actions& actions);
+    /// The same at the end of the run.
+    void cut_short(Time now, Actions& actions);
     void on_stop(Time now, const Stop& stop, Actions& actions);
     void close_books(Time now);
     Time& open_account(WorkerRow& books) const;
@@ -74,13 +93,18 @@ private:
     Phase phase_ = Phase::waiting;
     BufferId weights_ = no_buffer;
     Version version_ = 0;
-    BufferId gradient_ = no_buffer;  ///< in the push under way
-    Push record_;                    ///< of the gradient under way
+    BufferId gradient_ = no_buffer;  ///< in the push or the step under way
+    BufferId local_ = no_buffer;     ///< weights that own steps have led to; no_buffer: none were taken from weights_
+    BufferId sum_ = no_buffer;       ///< of the gradients of the next push so far
+    double rate_ = 0;                ///< of own steps
+    Push record_;                    ///< of the gradient under way, or of the sum that it will be in
+    std::int32_t done_ = 0;          ///< samples of its batch that are in computed gradients
     ActionId compute_ = 0, bye_ = 0;
     ActionId push_ = 0;  ///< or the word that a gradient was given up
     ActionId last_id_ = 0;
     std::int64_t sends_under_way_ = 0;
-    std::int64_t begun_ = 0, pushes_ = 0, replies_ = 0;
+    std::int64_t begun_ = 0;  ///< number of the next gradient that is not dealt
+    std::int64_t pushes_ = 0, replies_ = 0;
     std::int64_t replies_expected_ = -1;  ///< said by Stop
     bool stopping_ = false;
     bool cancelled_ = false;  ///< by the end: said in the Bye

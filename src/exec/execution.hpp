@@ -128,6 +128,7 @@ private:
     void dispatch(Seat& seat, const Send& action);
     void act(Seat& seat, const Keep& action);
     void act(Seat& seat, const Forget& action);
+    void act(Seat& seat, const LocalStep& action);
     /// Puts a job on a lane; what it throws ends the run.
     void give(Lane& lane, std::function<void()> job);
     /// Waits until `seconds` have passed since `begin`: the rest of what an emulated machine would take.

@@ -86,6 +86,18 @@ void Execution::act(Seat& seat, const Cancel& action) {
     seat.cancel = action.target;
 }
 
+void Execution::act(Seat& seat, const LocalStep& action) {
+    BufferId local = action.local;
+    if (action.steps() && local == no_buffer) local = office_.allocate();
+    const auto job = office_.locked([&](auto& pool) { return learn::resolve(action, local, pool); });
+    give(*seat.compute_lane, [this, &seat, job, done = Stepped{action.id, local, action.sum}] {
+        const Time begin = clock();
+        learn::run(job);
+        span(seat.id, "compute", begin, clock());
+        mail(seat.id, done);
+    });
+}
+
 void Execution::act(Seat& seat, const Fold& action) {
     const bool first = action.accumulator == no_buffer;
     const BufferId accumulator = first ? office_.allocate() : action.accumulator;

@@ -8,6 +8,11 @@ void run(const FoldJob& job, Optimizer& optimizer) {
     optimizer.fold_in(job.accumulator, job.summand, job.first, job.weights, job.version);
 }
 
+void run(const LocalStepJob& job) {
+    if (!job.sum.empty()) fold(job.sum, job.gradient, job.weight);
+    if (!job.to.empty()) descend_plainly(job.to, job.from, job.gradient, job.rate);
+}
+
 void run(const UpdateJob& job, Optimizer& optimizer) {
     std::vector<StepInput> steps;
     steps.reserve(job.steps.size());

@@ -86,7 +86,32 @@ FoldJob resolve(const Fold& fold, BufferId accumulator, BufferPool& pool, Kept& 
     return job;
 }
 
+/// A worker's own step: sum += weight * gradient, then to = from - rate * gradient; either pair may be empty.
+struct LocalStepJob {
+    std::span<const float> gradient;
+    std::span<float> sum;
+    float weight = 1;
+    std::span<const float> from;
+    std::span<float> to;  ///< may be the memory of `from`
+    float rate = 0;
+};
+
+/// The same for a LocalStep whose weights go to `local`, a handle of the pool; no_buffer: there are none.
+template <class Handle = OwnHandles>
+LocalStepJob resolve(const LocalStep& step, BufferId local, BufferPool& pool, const Handle& handle = {}) {
+    LocalStepJob job;
+    job.gradient = pool.data(handle(step.gradient));
+    if (step.sum != no_buffer) job.sum = pool.data(handle(step.sum));
+    job.weight = static_cast<float>(step.weight);
+    if (local == no_buffer) return job;
+    job.to = pool.data(local);
+    job.from = step.local != no_buffer ? job.to : pool.data(handle(step.weights));
+    job.rate = static_cast<float>(step.learning_rate);
+    return job;
+}
+
 void run(const FoldJob& job, Optimizer& optimizer);
+void run(const LocalStepJob& job);
 void run(const UpdateJob& job, Optimizer& optimizer);
 
 /// FNV-1a over the bytes of the weights: equal runs have equal hashes.

@@ -39,6 +39,11 @@ void fold_first(std::span<float> accumulator, std::span<const float> gradient, f
     scale(accumulator.data(), gradient.data(), factor, accumulator.size());
 }
 
+void descend_plainly(std::span<float> to, std::span<const float> from, std::span<const float> gradient, float rate) {
+    assert(to.size() == from.size() && to.size() == gradient.size());
+    descend_sgd(to.data(), from.data(), gradient.data(), rate, NoDecay{}, to.size());
+}
+
 Optimizer::Optimizer(const OptimizerSpec& spec, std::int64_t parameters, int workers)
     : parameters_(static_cast<std::size_t>(parameters)),
       mu_(spec.momentum),

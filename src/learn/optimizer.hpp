@@ -24,6 +24,9 @@ void fold(std::span<float> accumulator, std::span<const float> gradient, float f
 /// accumulator = factor * gradient.
 void fold_first(std::span<float> accumulator, std::span<const float> gradient, float factor);
 
+/// to = from - rate * gradient; all of the same length, `to` may be the memory of `from`.
+void descend_plainly(std::span<float> to, std::span<const float> from, std::span<const float> gradient, float rate);
+
 /// What makes new weights of gradients. Its state belongs to the version owner.
 ///
 /// direction d = sum over parts of factor * gradient (in order; a single part with factor 1 keeps its bits), each

@@ -74,6 +74,12 @@ double common_correlation(double x) {
 
 Noise::Noise(const Scenario& scenario, const Placement* placement) : scenario_(scenario), placement_(placement) {
     const NoiseSpec& noise = scenario.cluster.noise;
+    const auto& groups = scenario.workers.groups;
+    if (std::any_of(groups.begin(), groups.end(), [](const WorkerGroup& group) { return group.devices > 1; })) {
+        devices_.push_back(nullptr);
+        for (const WorkerGroup& group : groups)
+            devices_.insert(devices_.end(), static_cast<std::size_t>(group.count), &group);
+    }
     if (placement) {
         const auto& devices = placement->device_of_role;
         measured_ = std::any_of(devices.begin(), devices.end(),
@@ -93,6 +99,20 @@ Noise::Noise(const Scenario& scenario, const Placement* placement) : scenario_(s
     }
     lognormal_.emplace(noise.cv);
     blocks_.resize(static_cast<std::size_t>(scenario.lambda()) + 1);
+}
+
+// Device d of g draws as a worker alone would for its gradient g * worker_seq + d.
+double Noise::of_slowest(const Draw& draw) {
+    const WorkerGroup& group = *devices_[static_cast<std::size_t>(draw.role)];
+    Draw one = draw;
+    one.batch = group.part(draw.batch);
+    one.worker_seq = draw.worker_seq * group.devices;
+    double slowest = of_one(one);
+    for (int device = 1; device < std::min(group.devices, draw.batch); ++device) {
+        ++one.worker_seq;
+        slowest = std::max(slowest, of_one(one));
+    }
+    return slowest;
 }
 
 double Noise::drawn(const DeviceSpec& device, const Draw& draw) const {

@@ -27,25 +27,19 @@ double common_normal(std::uint64_t seed, double time_s, HostId host, Time at_ns)
 /// 1 at 0, 0.29 at 1, 0 from 2 on. x >= 0.
 double common_correlation(double x);
 
-/// What a worker's gradients take over their mean. Where the device has measured quantiles, a draw from them; otherwise
-/// noise_factor (sim/cost.hpp), with the same values, computed four at a time. Either is keyed by seeds.timing, role
-/// and number. With cluster.noise.common the normal score of the draw is sqrt(share) * (common_normal + shift) +
-/// sqrt(1 - share) * its own (a Gaussian copula, Nelsen 2006, section 2.3). The shift makes up for the gradients that a
-/// slow moment holds fewer of, so that the distribution of a worker's times, one after another, stays what it is: a
-/// moment holds gradients in inverse proportion to their length if it lasts long, and as they come if it does not.
-/// Roles may be asked for from several threads, each role from one.
+/// What a worker's gradients take over their mean; where a worker has several devices, the largest of what theirs do.
+/// Where the device has measured quantiles, a draw from them; otherwise noise_factor (sim/cost.hpp), with the same
+/// values, computed four at a time. Either is keyed by seeds.timing, role and number. With cluster.noise.common the
+/// normal score of the draw is sqrt(share) * (common_normal + shift) + sqrt(1 - share) * its own (a Gaussian copula,
+/// Nelsen 2006, section 2.3). The shift makes up for the gradients that a slow moment holds fewer of, so that the
+/// distribution of a worker's times, one after another, stays what it is: a moment holds gradients in inverse
+/// proportion to their length if it lasts long, and as they come if it does not. Roles may be asked for from several
+/// threads, each role from one.
 class Noise {
 public:
     /// Both must outlive it. placement null: no device has quantiles, and there is no common part.
     explicit Noise(const Scenario& scenario, const Placement* placement = nullptr);
-    double factor(const Draw& draw) {
-        if (common_) return correlated(draw);
-        if (measured_) {
-            const DeviceSpec* device = placement_->device_of_role[static_cast<std::size_t>(draw.role)];
-            if (!device->shapes.empty()) return drawn(*device, draw);
-        }
-        return plain(draw.role, draw.worker_seq);
-    }
+    double factor(const Draw& draw) { return devices_.empty() ? of_one(draw) : of_slowest(draw); }
     /// Fetches what factor of the role will read into the cache.
     void fetch(RoleId role) const {
         if (lognormal_) __builtin_prefetch(&blocks_[static_cast<std::size_t>(role)]);
@@ -57,6 +51,15 @@ private:
         std::array<double, 4> factors{};
     };
 
+    double of_one(const Draw& draw) {
+        if (common_) return correlated(draw);
+        if (measured_) {
+            const DeviceSpec* device = placement_->device_of_role[static_cast<std::size_t>(draw.role)];
+            if (!device->shapes.empty()) return drawn(*device, draw);
+        }
+        return plain(draw.role, draw.worker_seq);
+    }
+    double of_slowest(const Draw& draw);
     double plain(RoleId role, std::int64_t worker_seq);
     double drawn(const DeviceSpec& device, const Draw& draw) const;
     double correlated(const Draw& draw) const;
@@ -64,6 +67,7 @@ private:
 
     const Scenario& scenario_;
     const Placement* placement_;
+    std::vector<const WorkerGroup*> devices_;    ///< by role, whose devices they are; empty: each worker has one
     bool measured_ = false;                      ///< some device has quantiles
     bool common_ = false;                        ///< part of it is common to a host
     double moment_ = 0;                          ///< of noise that is not lognormal, as below

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <set>
+#include <tuple>
 #include <unordered_map>
 
 namespace rubato::sim {
@@ -78,6 +79,7 @@ void choose_devices(const Scenario& scenario, Placement& placement) {
         placement.device_of_role.insert(placement.device_of_role.end(), static_cast<std::size_t>(group.count), device);
         placement.device_name_of_role.insert(placement.device_name_of_role.end(), static_cast<std::size_t>(group.count),
                                              group.device);
+        placement.group_of_role.insert(placement.group_of_role.end(), static_cast<std::size_t>(group.count), &group);
     }
 }
 
@@ -169,15 +171,15 @@ void warn_of_sizes(const Scenario& scenario, Placement& placement) {
 
 /// Missing figures are found before the run, not in the middle of it.
 void check_costs(const Scenario& scenario, Placement& placement) {
-    const int batch = scenario.workers.batch_size;
-    std::set<std::pair<const DeviceSpec*, int>> seen;
+    std::set<std::tuple<const DeviceSpec*, int, int>> seen;
     for (std::size_t role = 1; role < placement.host_of_role.size(); ++role) {
         const std::string& name = placement.device_name_of_role[role];
         const int workers = placement.site_of_role[role].workers;
-        if (role > 1 && placement.device_of_role[role] == placement.device_of_role[role - 1] &&
+        if (role > 1 && placement.group_of_role[role] == placement.group_of_role[role - 1] &&
             workers == placement.site_of_role[role - 1].workers)
             continue;
-        if (!seen.emplace(placement.device_of_role[role], workers).second) continue;
+        const int batch = placement.group_of_role[role]->part(scenario.workers.batch_size);
+        if (!seen.emplace(placement.device_of_role[role], workers, batch).second) continue;
         const auto seconds =
             gradient_seconds(*placement.device_of_role[role], scenario.cost, placement.site_of_role[role], batch);
         const auto warn = [&](const std::string& what) {
@@ -194,8 +196,9 @@ void check_costs(const Scenario& scenario, Placement& placement) {
 
 }  // namespace
 
-double Placement::seconds(RoleId role, int batch) const {
+double Placement::device_seconds(RoleId role, int batch) const {
     const auto r = static_cast<std::size_t>(role);
+    batch = group_of_role[r]->part(batch);
     const double seconds = workers->seconds.empty()
                                ? gradient_seconds(*device_of_role[r], *cost, site_of_role[r], batch).value
                                : workers->seconds[r - 1];
@@ -220,6 +223,7 @@ Placement place(const Scenario& scenario, const std::vector<HostInfo>& hosts) {
     placement.host_of_role.push_back(server);
     placement.device_of_role.push_back(nullptr);
     placement.device_name_of_role.emplace_back();
+    placement.group_of_role.push_back(nullptr);
     for (const HostId host : seats(scenario, available, server, placement.warnings))
         placement.host_of_role.push_back(host);
     choose_devices(scenario, placement);

@@ -16,13 +16,18 @@ struct Placement {
     std::vector<int> workers_on_host_of_role;
     std::vector<const DeviceSpec*> device_of_role;  ///< null for the server
     std::vector<std::string> device_name_of_role;   ///< empty for the server
+    std::vector<const WorkerGroup*> group_of_role;  ///< null for the server
     std::vector<ComputeSite> site_of_role;
     std::vector<std::string> warnings;  ///< hosts that are shared; batch sizes outside a device's table
     const CostSpec* cost = nullptr;
     const WorkersSpec* workers = nullptr;  ///< whose own factors or seconds count
 
     /// Seconds of a gradient of `batch` samples, without noise. Throws PlatformError where a figure is missing.
-    double seconds(RoleId role, int batch) const;
+    double seconds(RoleId role, int batch) const { return device_seconds(role, batch) + sum_seconds(role); }
+    /// Of the device that has the largest part of the batch; what scatters.
+    double device_seconds(RoleId role, int batch) const;
+    /// To sum up what the devices of the worker computed.
+    double sum_seconds(RoleId role) const { return group_of_role[static_cast<std::size_t>(role)]->sum_s; }
 };
 
 /// Hosts that the inline star needs: the server's and one for each host of workers.

@@ -29,6 +29,7 @@ Run::Run(const RunInput& input, Network& network, const Placement& placement)
       buffers_(input.task ? input.task->parameters() : 0),
       interrupted_(input.interrupted),
       timeline_(input.recorder != nullptr && input.recorder->wants_timeline()) {
+    for (const WorkerGroup& group : scenario_.workers.groups) sums_ = sums_ || group.sum_s > 0;
     if (input.task) {
         optimizer_ =
             std::make_unique<learn::Optimizer>(scenario_.optimizer, input.task->parameters(), scenario_.lambda());

@@ -95,6 +95,7 @@ private:
     void act(RoleId role, Time now, const Finish& action);
     void act(RoleId role, Time now, const Keep& action);
     void act(RoleId role, Time now, const Forget& action);
+    void act(RoleId role, Time now, const LocalStep& action);
     void send_control(RoleId role, Time now, const Send& action);
     /// The completion of an action of `role`, due at `at`.
     template <class E>
@@ -141,6 +142,7 @@ private:
     std::uint64_t steps_ = 0;
     const std::atomic<bool>* interrupted_;  ///< a signal has come; null once the server has been told
     bool timeline_ = false;
+    bool sums_ = false;  ///< some worker takes time to sum up what its devices computed
     std::exception_ptr error_;
 };
 

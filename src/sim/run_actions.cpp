@@ -91,11 +91,12 @@ void Run::act(RoleId role, Time now, const Compute& action) {
     auto& seat = seats_[static_cast<std::size_t>(role)];
     if (seat.batch != action.batch.count) {
         seat.batch = action.batch.count;
-        seat.seconds = placement_.seconds(role, action.batch.count);
+        seat.seconds = placement_.device_seconds(role, action.batch.count);
     }
     const Time begin = std::max(now, seat.compute_free_ns);
     const double factor = noise_.factor({role, action.worker_seq, action.batch.count, begin, seat.seconds});
-    const double seconds = pace_.seconds(role, action.worker_seq, begin, seat.seconds * factor);
+    const double sum_s = sums_ ? placement_.sum_seconds(role) : 0;
+    const double seconds = pace_.seconds(role, action.worker_seq, begin, seat.seconds * factor + sum_s);
     seat.compute_free_ns = after(begin, seconds);
     buffers_.retain(action.weights);
     const BufferId gradient = buffers_.allocate();
@@ -140,6 +141,17 @@ void Run::act(RoleId role, Time now, const Cancel& action) {
     release(ready.gradient, now);
     release(due.weights, now);
     complete(role, now, Cancelled{action.target, ready.begin_ns});
+}
+
+// What it takes is part of the seconds of a gradient.
+void Run::act(RoleId role, Time now, const LocalStep& action) {
+    BufferId local = action.local;
+    if (action.steps() && local == no_buffer) local = buffers_.allocate();
+    if (input_.task) {
+        late_->run();
+        learn::run(learn::resolve(action, local, buffers_));
+    }
+    complete(role, now, Stepped{action.id, local, action.sum});
 }
 
 void Run::act(RoleId role, Time now, const Fold& action) {

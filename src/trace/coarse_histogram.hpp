@@ -14,10 +14,10 @@ namespace rubato::trace {
 class CoarseHistogram {
 public:
     /// Negative values mean a wrong engine; they are left out.
-    void add(std::int64_t value) {
+    void add(std::int64_t value, std::int32_t times = 1) {
         if (value < 0) return;
-        ++total_;
-        sum_ += value;
+        total_ += times;
+        sum_ += value * times;
         max_ = std::max(max_, value);
         const std::int32_t index = class_of(value);
         if (counts_.empty()) first_ = index;
@@ -27,7 +27,7 @@ public:
         }
         const auto at = static_cast<std::size_t>(index - first_);
         if (at >= counts_.size()) counts_.resize(at + 1);
-        ++counts_[at];
+        counts_[at] += static_cast<std::uint32_t>(times);
     }
 
     /// Fetches the memory that add(value) will write.

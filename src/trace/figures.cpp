@@ -44,12 +44,12 @@ void Figures::add(const Actions& actions) {
 }
 
 void Figures::add(const GradientRow& row) {
-    ++outcomes.of(row.outcome);
+    outcomes.of(row.outcome) += row.count;
     const bool applied = row.outcome == Outcome::applied;
-    if (applied) staleness.add(row.staleness());
+    if (applied) staleness.add(row.staleness(), row.count);
     if (applied || (row.outcome == Outcome::leftover && row.apply_version >= 0)) samples += row.samples;
     if (row.worker < 0 || static_cast<std::size_t>(row.worker) >= workers_.size()) return;
-    pending_.push_back({row.worker, row.outcome, row.staleness()});
+    pending_.push_back({row.worker, row.count, row.outcome, row.staleness()});
     if (pending_.size() >= pending_max) add_pending();
 }
 
@@ -62,8 +62,8 @@ void Figures::add_pending() {
             workers_[static_cast<std::size_t>(it.worker)].staleness.prefetch(it.staleness);
     for (const Pending& it : pending_) {
         PerWorker& worker = workers_[static_cast<std::size_t>(it.worker)];
-        ++worker.outcomes.of(it.outcome);
-        if (it.outcome == Outcome::applied) worker.staleness.add(it.staleness);
+        worker.outcomes.of(it.outcome) += it.count;
+        if (it.outcome == Outcome::applied) worker.staleness.add(it.staleness, it.count);
     }
     pending_.clear();
 }

@@ -95,6 +95,7 @@ private:
     /// An outcome that is not yet in its worker's figures.
     struct Pending {
         std::int32_t worker;
+        std::int32_t count;  ///< gradients
         Outcome outcome;
         std::int64_t staleness;
     };

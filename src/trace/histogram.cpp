@@ -4,14 +4,14 @@
 
 namespace rubato::trace {
 
-void Histogram::add(std::int64_t value) {
+void Histogram::add(std::int64_t value, std::int64_t times) {
     if (value < 0) return;
-    ++total_;
-    sum_ += value;
+    total_ += times;
+    sum_ += value * times;
     max_ = std::max(max_, value);
     const auto index = static_cast<std::size_t>(value);
     if (index >= counts_.size()) counts_.resize(index + 1);
-    ++counts_[index];
+    counts_[index] += times;
 }
 
 std::optional<double> Histogram::mean() const {

@@ -11,7 +11,7 @@ namespace rubato::trace {
 class Histogram {
 public:
     /// Negative values mean a wrong engine; they are left out.
-    void add(std::int64_t value);
+    void add(std::int64_t value, std::int64_t times = 1);
     std::int64_t total() const { return total_; }
     /// Largest value seen; -1 when there is none.
     std::int64_t max() const { return max_; }

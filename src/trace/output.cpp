@@ -28,7 +28,10 @@ void write_row(LineFile& file, const Row& row) {
 }  // namespace
 
 Output::Output(const Scenario& scenario, const RecorderOptions& options)
-    : directory_(options.directory), rank_(options.rank), every_(std::max(1, scenario.trace.every)) {
+    : directory_(options.directory),
+      rank_(options.rank),
+      every_(std::max(1, scenario.trace.every)),
+      sums_(scenario.workers.communication.push_every > 1) {
     header_.samples = options.samples;
     header_.parameters = options.parameters;
     header_.lambda = scenario.lambda();
@@ -43,7 +46,8 @@ Output::Output(const Scenario& scenario, const RecorderOptions& options)
     remove_leftovers(scenario.trace, resume.has_value());
     write_file_by_rename(path("scenario.json"), options.scenario_json);
     write_file_by_rename(path("command.txt"), options.command + "\n");
-    if (scenario.trace.gradients) open(gradients_, path("gradients.csv"), gradients_header, sizes.gradients);
+    if (scenario.trace.gradients)
+        open(gradients_, path("gradients.csv"), sums_ ? summed_gradients_header : gradients_header, sizes.gradients);
     if (scenario.trace.updates) open(updates_, path("updates.csv"), updates_header, sizes.updates);
     open(evals_, path("evals.csv"), evals_header, sizes.evals);
     if (traits(make_policy(scenario.protocol, scenario.lambda())).controller)
@@ -102,13 +106,25 @@ bool Output::takes(const Actions& actions) const {
 void Output::write_rows(const Actions& actions) {
     if (gradients_)
         for (const GradientRow& row : actions.gradients)
-            if (row.outcome != Outcome::applied || row.seq % every_ == 0) write_row(*gradients_, row);
+            if (row.outcome != Outcome::applied || keeps(row)) write(row);
     if (updates_)
         for (const UpdateRow& row : actions.updates) write_row(*updates_, row);
     if (evals_)
         for (const EvalRow& row : actions.evals) write_row(*evals_, row);
     if (controller_)
         for (const ControllerRow& row : actions.controller) write_row(*controller_, row);
+}
+
+// Those that hold the first, or one by `every` further on.
+bool Output::keeps(const GradientRow& row) const {
+    return (row.seq + row.count - 1) / every_ != (row.seq - 1) / every_ || row.seq == 0;
+}
+
+void Output::write(const GradientRow& row) {
+    if (sums_)
+        gradients_->commit(put_summed_row(gradients_->reserve(), row));
+    else
+        write_row(*gradients_, row);
 }
 
 TableSizes Output::mark() {

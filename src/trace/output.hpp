@@ -51,6 +51,8 @@ private:
     /// A table from its beginning, or from `size` on.
     void open(std::optional<LineFile>& file, const std::string& path, std::string_view header, std::int64_t size) const;
     void abandon();
+    bool keeps(const GradientRow& row) const;
+    void write(const GradientRow& row);
     std::string path(const char* name) const { return directory_ + "/" + name; }
 
     LogHeader header_;
@@ -58,6 +60,7 @@ private:
     std::string directory_;
     int rank_;
     std::int64_t every_;
+    bool sums_;  ///< rows of gradients may stand for several
     std::optional<LineFile> gradients_, updates_, evals_, timeline_, controller_;
     std::optional<EventLogWriter> log_;
 };

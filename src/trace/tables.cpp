@@ -83,8 +83,9 @@ private:
 
 }  // namespace
 
-char* put_row(char* at, const GradientRow& row) {
-    Cells cells(at);
+namespace {
+
+void put(Cells& cells, const GradientRow& row) {
     cells << row.seq << std::int64_t{row.worker} << row.worker_seq << row.read_version;
     if (row.apply_version < 0)
         cells << std::string_view() << std::string_view();
@@ -97,6 +98,20 @@ char* put_row(char* at, const GradientRow& row) {
         cells << std::int64_t{row.batch.epoch} << row.batch.first;
     else
         cells << std::string_view() << std::string_view();
+}
+
+}  // namespace
+
+char* put_row(char* at, const GradientRow& row) {
+    Cells cells(at);
+    put(cells, row);
+    return cells.end();
+}
+
+char* put_summed_row(char* at, const GradientRow& row) {
+    Cells cells(at);
+    put(cells, row);
+    cells << std::int64_t{row.count};
     return cells.end();
 }
 

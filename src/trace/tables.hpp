@@ -13,6 +13,10 @@ namespace rubato::trace {
 inline constexpr std::string_view gradients_header =
     "seq,worker,worker_seq,read_version,apply_version,staleness,samples,pull_ns,begin_ns,end_ns,push_ns,applied_ns,"
     "outcome,scale,loss,data_epoch,data_first";
+/// Where a row may stand for several gradients.
+inline constexpr std::string_view summed_gradients_header =
+    "seq,worker,worker_seq,read_version,apply_version,staleness,samples,pull_ns,begin_ns,end_ns,push_ns,applied_ns,"
+    "outcome,scale,loss,data_epoch,data_first,count";
 inline constexpr std::string_view updates_header =
     "time_ns,version,shard,contributors,mean_staleness,samples,epoch,learning_rate,effective_learning_rate";
 inline constexpr std::string_view evals_header =
@@ -30,6 +34,8 @@ inline constexpr std::string_view servers_header =
 
 /// Write one line with its newline at `at` and return the end. The caller leaves LineFile::line_chars_max characters.
 char* put_row(char* at, const GradientRow& row);
+/// With the last column of summed_gradients_header.
+char* put_summed_row(char* at, const GradientRow& row);
 char* put_row(char* at, const UpdateRow& row);
 char* put_row(char* at, const EvalRow& row);
 char* put_row(char* at, const ControllerRow& row);

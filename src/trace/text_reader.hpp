@@ -1,6 +1,7 @@
 // Visitor over `each` lists that reads what TextWriter wrote.
 #pragma once
 
+#include "core/types.hpp"
 #include "trace/enum_names.hpp"
 
 #include <charconv>
@@ -32,6 +33,13 @@ public:
         separate();
         take(name);
         field(value);
+    }
+    template <class Value>
+    void operator()(std::string_view name, Rare<Value> rare) {
+        const bool there = text_.size() > name.size() + 1 && text_.front() == ' ' &&
+                           text_.substr(1, name.size()) == name && text_[name.size() + 1] == '=';
+        rare.value = rare.usual;
+        if (there) (*this)(name, rare.value);
     }
     void end() const {
         if (!text_.empty()) expected("the end of the line");

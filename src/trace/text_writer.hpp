@@ -1,6 +1,7 @@
 // Visitor over `each` lists that writes the fields.
 #pragma once
 
+#include "core/types.hpp"
 #include "trace/enum_names.hpp"
 #include "trace/number_text.hpp"
 
@@ -38,6 +39,10 @@ public:
         separate();
         text_ += name;
         field(value);
+    }
+    template <class Value>
+    void operator()(std::string_view name, Rare<Value> rare) {
+        if (rare.value != rare.usual) (*this)(name, rare.value);
     }
     std::string take() { return std::move(text_); }
 

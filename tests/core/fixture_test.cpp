@@ -77,6 +77,12 @@ Scenario scenario_of(const Arguments& arguments) {
             scenario.protocol.n = std::stoi(value);
         else if (key == "batch")
             scenario.workers.batch_size = std::stoi(value);
+        else if (key == "push_every")
+            scenario.workers.communication.push_every = std::stoi(value);
+        else if (key == "pull_every")
+            scenario.workers.communication.pull_every = std::stoi(value);
+        else if (key == "local_rate")
+            scenario.workers.communication.local_learning_rate = std::stod(value);
         else if (key == "epochs")
             scenario.stop.epochs = std::stod(value);
         else if (key == "updates")

@@ -72,6 +72,26 @@ TEST_CASE("local: hardsync ends with the weights of the simulated run, bit for b
         }
 }
 
+TEST_CASE("local: with steps of the workers' own, hardsync ends with the weights of the simulated run, and replays") {
+    for (const auto& [push_every, pull_every] : {std::pair{2, 1}, {1, 2}, {3, 2}}) {
+        auto scenario = small_training("hardsync", 3, 16);
+        scenario.workers.communication = {push_every, pull_every, {}};
+        const auto task = learn::make_task(scenario);
+        const auto simulated = simulate(scenario, task->samples(), {}, task.get());
+        const auto local = run_here(scenario, *task);
+        CAPTURE(push_every);
+        CAPTURE(pull_every);
+        REQUIRE(local.report.status == Status::finished);
+        CHECK(local.report.weights_hash == simulated.report.weights_hash);
+        REQUIRE_NOTHROW(check_books(scenario, task->samples(), local.ledger, local.ledger.told()));
+        const auto same = replay_text(local.log, scenario, *task);
+        CHECK_MESSAGE(same.same, same.difference);
+        scenario.workers.communication = {};
+        CHECK_FALSE(replay_text(local.log, scenario, *task).same);
+        CHECK(simulate(scenario, task->samples(), {}, task.get()).report.weights_hash != local.report.weights_hash);
+    }
+}
+
 TEST_CASE("local: a recorded run of every policy replays action by action, and an altered line is named") {
     for (const char* protocol : {"hardsync", "n-softsync", "async"}) {
         auto scenario = small_training(protocol, 3, 16);

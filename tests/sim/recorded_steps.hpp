@@ -35,10 +35,11 @@ inline OptimizerSpec momentum() {
 
 /// interrupt_after: steps until a signal comes; fails_after: transfers until one fails; -1: never.
 inline Recorded record(const std::string& protocol, int lambda, std::int64_t interrupt_after = -1, int fails_after = -1,
-                       const OptimizerSpec& optimizer = momentum()) {
+                       const OptimizerSpec& optimizer = momentum(), const CommunicationSpec& communication = {}) {
     Recorded run;
     run.scenario = learning_scenario(protocol, lambda, 8);
     run.scenario.protocol.n = 2;
+    run.scenario.workers.communication = communication;
     run.scenario.optimizer = optimizer;
     run.scenario.stop.epochs = 3;
     run.scenario.evaluate.every_epochs = 0.5;
@@ -101,7 +102,7 @@ private:
     }
     template <class Fields>
     void rename(Fields& fields) {
-        Fields::each(fields, [this](std::string_view, auto& value) {
+        Fields::each(fields, [this](std::string_view, auto&& value) {
             using Value = std::remove_reference_t<decltype(value)>;
             if constexpr (std::is_same_v<Value, Slice>) id(value.buffer);
         });
@@ -119,6 +120,13 @@ private:
         id(it.weights);
     }
     void rename_ids(Keep& it) { id(it.weights); }
+    void rename_ids(LocalStep& it) {
+        for (BufferId* buffer : {&it.weights, &it.local, &it.gradient, &it.sum}) id(*buffer);
+    }
+    void rename_ids(Stepped& it) {
+        id(it.local);
+        id(it.sum);
+    }
     void rename_ids(Update& it) { id(it.weights); }
     void rename_ids(Evaluate& it) { id(it.weights); }
     void rename_ids(Release& it) { id(it.buffer); }

@@ -28,9 +28,15 @@ struct Ledger {
         workers.insert(workers.end(), actions.workers.begin(), actions.workers.end());
         controller.insert(controller.end(), actions.controller.begin(), actions.controller.end());
     }
+    /// Gradients that the rows stand for.
+    std::int64_t told() const {
+        std::int64_t n = 0;
+        for (const auto& row : gradients) n += row.count;
+        return n;
+    }
     std::int64_t count(Outcome outcome) const {
         std::int64_t n = 0;
-        for (const auto& row : gradients) n += row.outcome == outcome;
+        for (const auto& row : gradients) n += row.outcome == outcome ? row.count : 0;
         return n;
     }
 };
@@ -50,6 +56,7 @@ public:
         if (const auto* e = std::get_if<GradientReady>(&event)) complete(role, e->id);
         if (const auto* e = std::get_if<Cancelled>(&event)) complete(role, e->id);
         if (const auto* e = std::get_if<Folded>(&event)) complete(role, e->id);
+        if (const auto* e = std::get_if<Stepped>(&event)) complete(role, e->id);
         if (const auto* e = std::get_if<Applied>(&event)) complete(role, e->id);
         if (const auto* e = std::get_if<Evaluated>(&event)) complete(role, e->id);
         if (const auto* e = std::get_if<Saved>(&event)) complete(role, e->id);
@@ -63,6 +70,7 @@ public:
                 if (a->batch.count <= 0) demand(false, "an empty batch was computed");
             }
             if (const auto* a = std::get_if<Fold>(&action)) open(role, a->id);
+            if (const auto* a = std::get_if<LocalStep>(&action)) open(role, a->id);
             if (const auto* a = std::get_if<Update>(&action)) open(role, a->id);
             if (const auto* a = std::get_if<Evaluate>(&action)) open(role, a->id);
             if (const auto* a = std::get_if<Save>(&action)) open(role, a->id);
@@ -87,21 +95,28 @@ private:
     std::set<std::pair<RoleId, std::int64_t>> seen_;
 };
 
-/// What must hold of every blocking star run, whatever its policy (docs/protocols.md, "What always holds").
+/// What must hold of every blocking star run, whatever its policy (docs/protocols.md, "What always holds"). started: of
+/// a run from its beginning.
 inline void check_books(const Scenario& scenario, std::int64_t samples, const Ledger& ledger, std::int64_t started) {
     const auto lambda = scenario.lambda();
-    demand(started == static_cast<std::int64_t>(ledger.gradients.size()), "started " + std::to_string(started) +
-                                                                              " gradients, but there are rows for " +
-                                                                              std::to_string(ledger.gradients.size()));
+    demand(started == ledger.told(), "started " + std::to_string(started) + " gradients, but there are rows for " +
+                                         std::to_string(ledger.told()));
     const bool drops = traits(make_policy(scenario.protocol, lambda)).drops;
     demand(drops || ledger.count(Outcome::dropped) == 0, "the policy does not drop gradients");
 
-    std::vector<std::int64_t> next_seq(static_cast<std::size_t>(lambda), 0);
+    const auto& workers = scenario.workers;
     std::map<std::pair<WorkerId, std::int64_t>, int> times;
     std::map<Version, std::vector<const GradientRow*>> by_update;
     std::int64_t accepted_samples = 0;
     for (const auto& row : ledger.gradients) {
-        demand(++times[{row.worker, row.worker_seq}] == 1, "a gradient has two rows");
+        // A sum that was given up had numbers for all of its gradients, also for those that were not begun.
+        const auto due = gradients_in(row.batch, workers.batch_size);
+        demand(
+            row.count == due || (row.outcome == Outcome::cancelled && row.count >= 1 && row.count < due),
+            "a row of " + std::to_string(row.count) + " gradients for " + std::to_string(row.batch.count) + " samples");
+        demand(row.samples == row.batch.count && row.samples <= workers.slice_size(), "samples beyond the batch");
+        for (std::int32_t k = 0; k < due; ++k)
+            demand(++times[{row.worker, row.worker_seq + k}] == 1, "a gradient has two rows");
         if (row.outcome == Outcome::applied) {
             demand(row.read_version <= row.apply_version, "a gradient was applied before its weights existed");
             by_update[row.apply_version].push_back(&row);
@@ -117,10 +132,14 @@ inline void check_books(const Scenario& scenario, std::int64_t samples, const Le
         demand(update.version == version + 1, "versions are not consecutive");
         demand(update.time_ns >= time, "updates are out of order");
         const auto& parts = by_update[version];
-        demand(static_cast<std::int32_t>(parts.size()) == update.contributors, "contributors do not match the rows");
         double mean = 0;
-        for (const auto* part : parts) mean += static_cast<double>(part->staleness());
-        mean /= static_cast<double>(parts.size());
+        std::int32_t contributors = 0;
+        for (const auto* part : parts) {
+            mean += static_cast<double>(part->staleness()) * part->count;
+            contributors += part->count;
+        }
+        demand(contributors == update.contributors, "contributors do not match the rows");
+        mean /= contributors;
         demand(std::abs(mean - update.mean_staleness) < 1e-9, "the vector clock and the rows disagree on staleness");
         version = update.version;
         time = update.time_ns;
@@ -140,7 +159,8 @@ inline void check_books(const Scenario& scenario, std::int64_t samples, const Le
 /// The conservation law of a blocking star, exactly and by worker: each of the V updates of a run is, for each worker,
 /// either part of the staleness of the gradient that it had under way, or made between its push and its next read.
 /// Summed over the workers and divided by the gradients: mean staleness + mean updates between push and next read (the
-/// one that the push itself fires left out) = (lambda - 1) / c, up to the ends of the run, whose size is known.
+/// one that the push itself fires left out) = (lambda - 1) / c, up to the ends of the run, whose size is known. Holds
+/// of pushes, of however many gradients, where each is followed by a pull.
 inline void check_conservation(const Scenario& scenario, const Ledger& ledger) {
     const auto versions = static_cast<std::int64_t>(ledger.updates.size());
     std::map<WorkerId, std::vector<const GradientRow*>> by_worker;
@@ -155,10 +175,11 @@ inline void check_conservation(const Scenario& scenario, const Ledger& ledger) {
     for (const auto& update : ledger.updates) made.push_back(update.time_ns);
     std::int64_t staleness = 0, between = 0, tails = 0;
     for (const auto& [worker, rows] : by_worker) {
-        std::int64_t total = 0;
+        std::int64_t total = 0, gradients = 0;
         for (std::size_t k = 0; k < rows.size(); ++k) {
             const auto& row = *rows[k];
-            demand(row.worker_seq == static_cast<std::int64_t>(k), "a worker's gradients are applied out of order");
+            demand(row.worker_seq == gradients, "a worker's gradients are applied out of order");
+            gradients += row.count;
             demand(made[static_cast<std::size_t>(row.read_version)] <= row.begin_ns, "weights from the future");
             const auto until = k + 1 < rows.size() ? rows[k + 1]->read_version : versions;
             demand(until >= row.apply_version, "a worker read weights older than those it has contributed to");

@@ -12,6 +12,11 @@ std::string text(const Batch& batch) {
     return fmt::format("samples {}..{} of epoch {}", batch.first, batch.first + batch.count - 1, batch.epoch);
 }
 
+/// "2", or "2..4" where there are several.
+std::string numbers(std::int64_t first, std::int32_t count) {
+    return count == 1 ? fmt::format("{}", first) : fmt::format("{}..{}", first, first + count - 1);
+}
+
 /// "?" where it is not known.
 std::string seconds(Time time) {
     return time < 0 ? "?" : fmt::format("{:g}", static_cast<double>(time) * 1e-9);
@@ -39,13 +44,14 @@ void ToyCluster::hand(const Mail& mail) {
         std::string who;
         for (const auto& gradient : actions.gradients)
             if (gradient.outcome == Outcome::applied)
-                who += fmt::format(" {}.{}", gradient.worker, gradient.worker_seq);
+                who += fmt::format(" {}.{}", gradient.worker, numbers(gradient.worker_seq, gradient.count));
         tell(fmt::format("update {}: gradients{}, mean staleness {}, rate {}", row.version, who, row.mean_staleness,
                          row.effective_learning_rate));
     }
     for (const auto& row : actions.gradients)
         if (row.outcome != Outcome::applied)
-            tell(fmt::format("gradient {}.{} is {}", row.worker, row.worker_seq, name(row.outcome)));
+            tell(
+                fmt::format("gradient {}.{} is {}", row.worker, numbers(row.worker_seq, row.count), name(row.outcome)));
     for (const auto& row : actions.controller)
         tell(fmt::format("controller: worker {} leads worker {} by {}, intervals {} and {}, grants {} of {}",
                          row.worker, row.slowest, row.gap, seconds(row.interval_ns), seconds(row.slowest_interval_ns),
@@ -64,6 +70,14 @@ void ToyCluster::act(RoleId role, const Action& action, const Actions& actions) 
     } else if (const auto* fold = std::get_if<Fold>(&action)) {
         tell(fmt::format("server adds a gradient, weight {}", fold->factor));
         own(Folded{fold->id, fold->accumulator == no_buffer ? allocate() : fold->accumulator});
+    } else if (const auto* taken = std::get_if<LocalStep>(&action)) {
+        std::string what;
+        if (taken->sum != no_buffer) what = fmt::format("adds a gradient, weight {}", taken->weight);
+        if (taken->steps())
+            what += fmt::format("{}takes a step of rate {} from {}", what.empty() ? "" : ", ", taken->learning_rate,
+                                taken->local == no_buffer ? "the server's weights" : "its own");
+        tell(fmt::format("worker {} {}", role - 1, what.empty() ? "keeps a gradient" : what));
+        own(Stepped{taken->id, taken->steps() && taken->local == no_buffer ? allocate() : taken->local, taken->sum});
     } else if (const auto* update = std::get_if<Update>(&action)) {
         std::string weights;
         for (const auto& part : actions.parts) weights += fmt::format(" {:.4g}", part.factor);
@@ -87,7 +101,8 @@ void ToyCluster::act(RoleId role, const Action& action, const Actions& actions) 
 void ToyCluster::send(RoleId role, const Send& send) {
     const auto whom = send.to - 1;
     if (const auto* it = std::get_if<Proceed>(&send.message))
-        tell(fmt::format("server to worker {}: proceed on version {}, {}", whom, it->version, text(it->batch)));
+        tell(fmt::format("server to worker {}: {} version {}, {}", whom, it->onward ? "go on from" : "proceed on",
+                         it->version, text(it->batch)));
     if (const auto* it = std::get_if<Weights>(&send.message))
         tell(fmt::format("server to worker {}: weights of version {}, {}", whom, it->version, text(it->batch)));
     if (std::holds_alternative<Ok>(send.message)) tell(fmt::format("server to worker {}: ok", whom));
@@ -98,8 +113,8 @@ void ToyCluster::send(RoleId role, const Send& send) {
                          it->gradient.worker_seq, it->have));
     if (std::holds_alternative<Stop>(send.message)) tell(fmt::format("server to worker {}: stop", whom));
     if (const auto* it = std::get_if<Push>(&send.message))
-        tell(fmt::format("worker {} pushes gradient {}, computed on version {}", role - 1, it->worker_seq,
-                         it->read_version));
+        tell(fmt::format("worker {} pushes gradient {}, computed on version {}", role - 1,
+                         numbers(it->worker_seq, it->count), it->read_version));
     if (const auto* it = std::get_if<Inquiry>(&send.message))
         tell(fmt::format("worker {} asks for anything newer than version {}", role - 1, it->have));
     Slice payload = send.payload;

@@ -40,6 +40,9 @@ inline Draw draw(std::uint64_t seed) {
         default: scenario.stop.epochs = 0.25 * static_cast<double>(pick(1, 12));
     }
     result.network = {random.uniform() * 1e-3, 1e6 + random.uniform() * 1e10, 2 * random.uniform(), seed};
+    auto& communication = scenario.workers.communication;
+    if (random.below(3) == 0) communication.push_every = static_cast<int>(pick(1, 6));
+    if (random.below(4) == 0) communication.pull_every = static_cast<int>(pick(1, 4));
     return result;
 }
 

@@ -64,6 +64,7 @@ inline std::int64_t staleness_limit(const Scenario& scenario) {
     const auto& protocol = scenario.protocol;
     const std::int64_t lambda = scenario.lambda(), none = std::numeric_limits<std::int64_t>::max();
     const auto of_lead = [&](std::int64_t bound) { return (lambda - 1) * (2 * bound + 1); };
+    if (scenario.workers.communication.pull_every > 1) return none;  // staleness counts from the last pull
     if (protocol.name == "hardsync" || protocol.name == "backup-workers" || protocol.name == "rennala") return 0;
     if (protocol.name == "bsp") return protocol.per_gradient ? lambda - 1 : 0;
     if (protocol.name == "ssp" && protocol.bound) return *protocol.bound == 0 ? lambda - 1 : of_lead(*protocol.bound);

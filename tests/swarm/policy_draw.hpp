@@ -65,7 +65,21 @@ inline Draw draw_cluster(bool plain = false) {
     return it;
 }
 
+inline void draw_interval(Draw& it) {
+    auto& communication = it.scenario.workers.communication;
+    communication.push_every = *rc::gen::element(1, 1, 1, 2, 3, 5);
+    communication.pull_every = *rc::gen::element(1, 1, 1, 2, 3);
+}
+
+/// With pulls as often as the policy asks for.
+inline void use(Draw& it, const ProtocolSpec& protocol) {
+    it.scenario.protocol = protocol;
+    for (const char* name : {"backup-workers", "rennala", "ringmaster", "admission"})
+        if (protocol.name == name) it.scenario.workers.communication.pull_every = 1;
+}
+
 inline void draw_end(Draw& it) {
+    draw_interval(it);
     auto& stop = it.scenario.stop;
     it.scenario.data.sampling = static_cast<Sampling>(*rc::gen::inRange(0, 4));
     switch (*rc::gen::inRange(0, 5)) {

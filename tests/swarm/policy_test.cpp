@@ -39,7 +39,8 @@ void log(const Draw& it) {
              << " samples=" << it.samples << " batch=" << it.scenario.workers.batch_size
              << " bound=" << p.bound.value_or(-1) << " k=" << p.k << " backups=" << p.backups
              << " threshold=" << p.delay_threshold << " cancel=" << p.cancel << " admit=" << static_cast<int>(p.admit)
-             << " c=" << p.gradients_per_update << "\n"
+             << " c=" << p.gradients_per_update << " push_every=" << it.scenario.workers.communication.push_every
+             << " pull_every=" << it.scenario.workers.communication.pull_every << "\n"
              << "sampling=" << static_cast<int>(it.scenario.data.sampling) << " lower=" << p.dssp.lower_bound
              << " mode=" << static_cast<int>(p.dssp.mode) << " slowest=" << static_cast<int>(p.dssp.slowest) << "\n";
 }
@@ -50,15 +51,15 @@ TEST_CASE("policies: the books balance, nothing is stale beyond what is promised
     hold("books", [] {
         Draw it = draw_cluster();
         draw_end(it);
-        it.scenario.protocol = draw_protocol(it.scenario.lambda());
+        use(it, draw_protocol(it.scenario.lambda()));
         log(it);
         const auto done = run(it);
         check_books(it.scenario, it.samples, done.ledger, done.started);
         check_staleness(it.scenario, done.ledger);
         const auto policy = traits(make_policy(it.scenario.protocol, it.scenario.lambda()));
         // Elsewhere workers wait at the start, or an update takes what there is.
-        if (policy.alone && !policy.drops && it.scenario.protocol.name != "bounded-delay" &&
-            it.scenario.protocol.name != "admission")
+        if (policy.alone && !policy.drops && it.scenario.workers.communication.pull_every == 1 &&
+            it.scenario.protocol.name != "bounded-delay" && it.scenario.protocol.name != "admission")
             check_conservation(it.scenario, done.ledger);
         for (const auto& row : done.ledger.workers) {
             demand(row.policy_wait_ns >= 0 && row.apply_wait_ns >= 0 && row.pull_request_ns >= 0,
@@ -73,8 +74,9 @@ TEST_CASE("policies: the books balance, nothing is stale beyond what is promised
 TEST_CASE("policies: leads of bsp, ssp, dssp and bounded-delay (D1, D2, D5, D6, D7)") {
     hold("leads", [] {
         Draw it = draw_cluster();
+        draw_interval(it);
         it.scenario.stop.gradients = *rc::gen::inRange(1, 80);
-        it.samples *= it.scenario.workers.batch_size * it.scenario.lambda();  // in rounds everybody gets a batch
+        it.samples *= it.scenario.workers.slice_size() * it.scenario.lambda();  // in rounds everybody gets a batch
         auto& protocol = it.scenario.protocol = draw_protocol(it.scenario.lambda());
         protocol.name = *rc::gen::element("bsp", "ssp", "ssp", "dssp", "dssp", "dssp", "bounded-delay");
         log(it);
@@ -141,8 +143,9 @@ TEST_CASE("policies: dssp with r_max 0 is ssp; in mode literal_next for two work
 TEST_CASE("policies: with fixed durations and nothing shared, a larger bound starts no iteration later (D10)") {
     hold("monotone", [] {
         Draw it = draw_cluster(true);
+        draw_interval(it);
         it.scenario.stop.gradients = *rc::gen::inRange(1, 60);
-        it.samples *= it.scenario.workers.batch_size;  // none is cut, which would take less time
+        it.samples *= it.scenario.workers.slice_size();  // none is cut, which would take less time
         auto& protocol = it.scenario.protocol;
         protocol.name = "ssp";
         const auto bound = *rc::gen::inRange(1, 5);
@@ -166,7 +169,7 @@ TEST_CASE("policies: a run that goes on from a checkpoint keeps its books and it
         if (resumed == enough) return;
         Draw it = draw_cluster();
         draw_end(it);
-        it.scenario.protocol = draw_protocol(it.scenario.lambda());
+        use(it, draw_protocol(it.scenario.lambda()));
         it.scenario.checkpoint.every_updates = *rc::gen::inRange(1, 12);
         log(it);
         const TemporaryDirectory folder;
@@ -178,7 +181,7 @@ TEST_CASE("policies: a run that goes on from a checkpoint keeps its books and it
         const auto rest = run_part(it, nullptr, folder.path(), &*from);
         demand(rest.report.status == Status::finished, "the run did not end: " + rest.report.detail);
         const auto whole = joined(first.at_save.at(from->head.version()), rest.ledger);
-        check_books(it.scenario, it.samples, whole, static_cast<std::int64_t>(whole.gradients.size()));
+        check_books(it.scenario, it.samples, whole, whole.told());
         check_staleness(it.scenario, whole);
     });
     CHECK(resumed == enough);
@@ -188,7 +191,7 @@ TEST_CASE("policies: a run that is stopped or loses a transfer ends in order, wi
     hold("faults", [] {
         Draw it = draw_cluster();
         draw_end(it);
-        it.scenario.protocol = draw_protocol(it.scenario.lambda());
+        use(it, draw_protocol(it.scenario.lambda()));
         log(it);
         const bool signal = *rc::gen::arbitrary<bool>();
         const auto after = *rc::gen::inRange<std::int64_t>(1, 150);

@@ -11,7 +11,7 @@ namespace {
 void check_whole(const Draw& it, const Ledger& whole, bool epochs) {
     Scenario scenario = it.scenario;
     if (!epochs) scenario.stop = {};
-    check_books(scenario, it.samples, whole, static_cast<std::int64_t>(whole.gradients.size()));
+    check_books(scenario, it.samples, whole, whole.told());
     demand(static_cast<int>(whole.workers.size()) == scenario.lambda(), "a worker has no books");
 }
 

@@ -16,14 +16,20 @@ void check(const Draw& it) {
     const auto run = simulate(it.scenario, it.samples, it.network);
     demand(run.report.status == Status::finished, "the run did not end: " + run.report.detail);
     check_books(it.scenario, it.samples, run.ledger, run.started);
-    if (it.scenario.protocol.name != "hardsync") check_conservation(it.scenario, run.ledger);
-    for (const auto& row : run.ledger.gradients)
-        if (it.scenario.protocol.name == "hardsync" && row.outcome == rubato::Outcome::applied)
+    const bool pulls = it.scenario.workers.communication.pull_every == 1;
+    if (it.scenario.protocol.name != "hardsync" && pulls) check_conservation(it.scenario, run.ledger);
+    std::map<Version, int> pushes;
+    for (const auto& row : run.ledger.gradients) {
+        if (row.outcome != rubato::Outcome::applied) continue;
+        ++pushes[row.apply_version];
+        if (it.scenario.protocol.name == "hardsync" && pulls)
             demand(row.staleness() == 0, "hardsync applied a stale gradient");
+    }
     const auto c = gradients_per_update(it.scenario.protocol, it.scenario.lambda());
     for (const auto& row : run.ledger.updates) {
-        if (it.scenario.protocol.name == "async") demand(row.contributors == 1, "async takes one gradient an update");
-        if (it.scenario.protocol.name == "n-softsync") demand(row.contributors == c, "an update without c gradients");
+        const int parts = pushes[row.version - 1];
+        if (it.scenario.protocol.name == "async") demand(parts == 1, "async takes one push an update");
+        if (it.scenario.protocol.name == "n-softsync") demand(parts == c, "an update without c pushes");
     }
     demand(static_cast<int>(run.ledger.workers.size()) == it.scenario.lambda(), "a worker kept no books");
     for (const auto& row : run.ledger.workers)

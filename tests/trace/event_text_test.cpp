@@ -46,6 +46,19 @@ TEST_CASE("every event with every message comes back from its text") {
     }
 }
 
+TEST_CASE("a field with its usual value is left out, wherever it stands") {
+    Push push;
+    CHECK(to_text(Event(Delivered{1, Channel::gradient, push, {}, 0, 0})).find("count=1") == std::string::npos);
+    push.count = 3;
+    const std::string text = to_text(Event(Delivered{1, Channel::gradient, push, {}, 0, 0}));
+    CHECK(text.find(" loss=0 count=3}") != std::string::npos);
+    Proceed proceed;
+    proceed.onward = true;
+    CHECK(to_text(Event(Delivered{0, Channel::control, proceed, {}, 0, 0})).find(" queued_ns=0 onward=true}") !=
+          std::string::npos);
+    CHECK_THROWS_AS(event_from_text("stepped id=1 local=2 sum=3 count=1"), std::invalid_argument);
+}
+
 TEST_CASE("values that are not finite survive") {
     GradientReady ready;
     ready.loss = -std::numeric_limits<double>::infinity();

@@ -41,6 +41,12 @@ public:
     void operator()(std::string_view, Value& value) {
         fill(value);
     }
+    /// Its usual value, or any.
+    template <class Value>
+    void operator()(std::string_view, Rare<Value> rare) {
+        rare.value = rare.usual;
+        if (bits() & 1) fill(rare.value);
+    }
     template <class... Alternatives>
     void choose(std::variant<Alternatives...>& value, std::size_t index) {
         std::size_t i = 0;

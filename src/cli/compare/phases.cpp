@@ -91,7 +91,7 @@ WorkerPhases Follower::phases(WorkerId worker) const {
     for (std::size_t i = 0; i < mine.size(); ++i) {
         const Cycle& cycle = mine[i];
         if (!cycle.within(window_)) continue;
-        applied += cycle.row.outcome == Outcome::applied;
+        if (cycle.row.outcome == Outcome::applied) applied += cycle.row.count;
         out.spent[Cause::compute] += to_seconds(cycle.compute());
         out.spent.add(split.push, to_seconds(cycle.push()));
         out.spent.add(split.wait, to_seconds(cycle.wait()));

@@ -12,8 +12,8 @@ namespace {
 namespace fs = std::filesystem;
 
 /// Keys that make another experiment, and those that make its figures doubtful. A key stands for all below it.
-const std::vector<std::string> refused_keys{"protocol", "topology", "workers.batch_size", "workers.pipeline",
-                                            "workers.read"};
+const std::vector<std::string> refused_keys{"protocol",         "topology",     "workers.batch_size",
+                                            "workers.pipeline", "workers.read", "workers.communication"};
 const std::vector<std::string> doubtful_keys{"model", "data", "optimizer", "cost", "stop"};
 
 const Node* find_path(const Node& tree, const std::string& path) {
@@ -84,12 +84,18 @@ bool keeps_all_gradients(const Node& scenario) {
     return !every || !every->is_whole() || every->whole() == 1;
 }
 
+/// Whether a row may stand for several gradients.
+bool sums_gradients(const Node& scenario) {
+    const Node* every = find_path(scenario, "workers.communication.push_every");
+    return every && every->is_whole() && every->whole() > 1;
+}
+
 /// Some rows in place of all, or of none, would tell of another run: they are left out, with a word.
 template <class Row>
-void require_all(std::vector<Row>& rows, const std::string& path, std::int64_t expected,
+void require_all(std::vector<Row>& rows, std::int64_t found, const std::string& path, std::int64_t expected,
                  std::vector<std::string>& warnings) {
-    if (static_cast<std::int64_t>(rows.size()) == expected) return;
-    warnings.push_back(path + ": has " + std::to_string(rows.size()) + " rows, but summary.json counts " +
+    if (found == expected) return;
+    warnings.push_back(path + ": has " + std::to_string(found) + " rows, but summary.json counts " +
                        std::to_string(expected) + ": the table is not used");
     rows.clear();
 }
@@ -118,13 +124,16 @@ void read_rows(RecordedRun& run, std::vector<std::string>& warnings) {
     std::error_code error;
     if (keeps_updates(run.scenario)) {
         if (fs::exists(updates, error)) run.updates = read_updates(updates, warnings);
-        require_all(run.updates, updates, run.summary.updates, warnings);
+        require_all(run.updates, static_cast<std::int64_t>(run.updates.size()), updates, run.summary.updates, warnings);
     }
     if (keeps_all_gradients(run.scenario)) {
-        if (fs::exists(gradients, error)) run.gradients = read_gradients(gradients, warnings);
+        if (fs::exists(gradients, error))
+            run.gradients = read_gradients(gradients, sums_gradients(run.scenario), warnings);
         check_rows(run, gradients);
         const trace::Outcomes& began = run.summary.gradients;
-        require_all(run.gradients, gradients, began.applied + began.dropped + began.cancelled + began.leftover,
+        std::int64_t found = 0;
+        for (const GradientRow& row : run.gradients) found += row.count;
+        require_all(run.gradients, found, gradients, began.applied + began.dropped + began.cancelled + began.leftover,
                     warnings);
     }
 }

@@ -20,11 +20,11 @@ Outcome outcome_at(const Table& table, std::size_t column) {
 
 }  // namespace
 
-std::vector<GradientRow> read_gradients(const std::string& path, std::vector<std::string>& warnings) {
-    Table table(path,
-                {"seq", "worker", "worker_seq", "read_version", "apply_version", "samples", "pull_ns", "begin_ns",
-                 "end_ns", "push_ns", "applied_ns", "outcome"},
-                true);
+std::vector<GradientRow> read_gradients(const std::string& path, bool sums, std::vector<std::string>& warnings) {
+    std::vector<std::string> columns{"seq",     "worker",   "worker_seq", "read_version", "apply_version", "samples",
+                                     "pull_ns", "begin_ns", "end_ns",     "push_ns",      "applied_ns",    "outcome"};
+    if (sums) columns.emplace_back("count");
+    Table table(path, columns, true);
     std::vector<GradientRow> rows;
     while (table.next()) {
         GradientRow& row = rows.emplace_back();
@@ -40,6 +40,7 @@ std::vector<GradientRow> read_gradients(const std::string& path, std::vector<std
         row.push_ns = table.whole_if_any(9).value_or(-1);
         row.applied_ns = table.whole_if_any(10).value_or(-1);
         row.outcome = outcome_at(table, 11);
+        if (sums) row.count = static_cast<std::int32_t>(table.whole(12));
     }
     keep_warning(table, warnings);
     return rows;

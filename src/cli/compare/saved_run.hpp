@@ -24,7 +24,7 @@ struct SavedWorker {
 /// and told in `warnings`.
 
 /// gradients.csv, without scale, loss and batch; in the order of the file.
-std::vector<GradientRow> read_gradients(const std::string& path, std::vector<std::string>& warnings);
+std::vector<GradientRow> read_gradients(const std::string& path, bool sums, std::vector<std::string>& warnings);
 /// updates.csv, without its learning rates and epochs.
 std::vector<UpdateRow> read_updates(const std::string& path, std::vector<std::string>& warnings);
 /// workers.csv by worker.

@@ -24,6 +24,7 @@ bool Recomputation::send_for_lost(RoleId role) {
 }
 
 BufferId Recomputation::gradient_of_lost(RoleId worker, const Push& push) {
+    if (push.count > 1 || own_steps_) return no_buffer;  // the weights of its own are lost with it
     auto& computing = seat(worker).computing;
     const auto begun = std::find_if(computing.begin(), computing.end(),
                                     [&](const auto& it) { return it.second.action.worker_seq == push.worker_seq; });

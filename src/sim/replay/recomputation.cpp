@@ -42,6 +42,7 @@ Recomputation::Recomputation(const Scenario& scenario, const learn::Task& task, 
           job.weights = buffers_.data(job.weights_buffer);
           job.gradient = buffers_.data(job.gradient_buffer);
       })) {
+    own_steps_ = scenario.workers.communication.any();
     initial_ = buffers_.allocate();
     if (options.resumed == nullptr) {
         task.initialize(buffers_.data(initial_));
@@ -208,6 +209,12 @@ void Recomputation::on(RoleId role, const Folded& event) {
 void Recomputation::on(RoleId role, const Applied& event) {
     give(role, event.weights, take_from(seat(role).results, event.id, role, "an update"));
     seat(role).weights = event.weights;
+}
+
+void Recomputation::on(RoleId role, const Stepped& event) {
+    const auto [local, sum] = take_from(seat(role).steps, event.id, role, "a step");
+    if (local != no_buffer) give(role, event.local, local);
+    if (sum != no_buffer) give(role, event.sum, sum);
 }
 
 void Recomputation::on(RoleId role, const Evaluated& event) {

@@ -107,9 +107,10 @@ private:
     };
     struct Seat {
         std::deque<Step> waiting;
-        std::map<BufferId, Held> buffers;         ///< by the id in the log
-        std::map<ActionId, Computing> computing;  ///< under way
-        std::map<ActionId, BufferId> results;     ///< of folds and updates under way: handles
+        std::map<BufferId, Held> buffers;                         ///< by the id in the log
+        std::map<ActionId, Computing> computing;                  ///< under way
+        std::map<ActionId, BufferId> results;                     ///< of folds and updates under way: handles
+        std::map<ActionId, std::pair<BufferId, BufferId>> steps;  ///< of own steps: weights and sum; no_buffer: none
         std::map<ActionId, Evaluating> evaluating;
         std::vector<ActionId> untaken;
         BufferId weights = no_buffer;  ///< id of those that Start or Applied gave last
@@ -151,6 +152,7 @@ private:
     void on(RoleId role, const Applied& event);
     void on(RoleId role, const Evaluated& event);
     void on(RoleId role, const Abandoned& event);
+    void on(RoleId role, const Stepped& event);
     /// Events that move no buffer.
     template <class Other>
     void on(RoleId, const Other&) {}
@@ -162,6 +164,7 @@ private:
     void act(RoleId role, const Update& action, const Actions& all);
     void act(RoleId role, const Evaluate& action, const Actions&);
     void act(RoleId role, const Release& action, const Actions&);
+    void act(RoleId role, const LocalStep& action, const Actions&);
     void evaluate(const Evaluate& action, RoleId role, std::span<const float> weights);
     void act(RoleId role, const Keep& action, const Actions&) {
         kept_.keep(action.version, handle(role, action.weights));
@@ -186,6 +189,7 @@ private:
     std::int64_t gradients_ = 0, evaluations_ = 0;
     std::optional<std::uint64_t> hash_;
     bool finished_ = false, stopped_ = false;
+    bool own_steps_ = false;  ///< of workers, between exchanges
 };
 
 }  // namespace rubato::sim

@@ -44,6 +44,17 @@ void Recomputation::act(RoleId role, const Fold& action, const Actions&) {
     seat(role).results.emplace(action.id, accumulator);
 }
 
+void Recomputation::act(RoleId role, const LocalStep& action, const Actions&) {
+    const auto its = [&](BufferId id) { return handle(role, id); };
+    const bool first = action.local == no_buffer;
+    BufferId local = no_buffer;
+    if (action.steps()) local = first ? buffers_.allocate() : its(action.local);
+    learn::run(learn::resolve(action, local, buffers_, its));
+    if (!first) take_over(role, action.local);
+    const BufferId sum = action.sum == no_buffer ? no_buffer : take_over(role, action.sum);
+    seat(role).steps.emplace(action.id, std::pair(local, sum));
+}
+
 void Recomputation::act(RoleId role, const Update& action, const Actions& all) {
     const BufferId from = take_over(role, action.weights);
     // Whoever else holds the old version (a gradient in computation, a model on its way) goes on reading it.

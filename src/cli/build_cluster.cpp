@@ -87,10 +87,10 @@ NetworkSpec build_network(const Node& network) {
 }
 
 NoiseSpec build_noise(const Node& noise) {
-    using Kind = NoiseSpec::Kind;
+    using Shape = NoiseSpec::Kind;
     NoiseSpec spec;
-    constexpr std::pair<const char*, Kind> kinds[] = {
-        {"lognormal_cv", Kind::lognormal}, {"normal_cv", Kind::normal}, {"exponential_cv", Kind::exponential}};
+    constexpr std::pair<const char*, Shape> kinds[] = {
+        {"lognormal_cv", Shape::lognormal}, {"normal_cv", Shape::normal}, {"exponential_cv", Shape::exponential}};
     for (const auto& [key, kind] : kinds) {
         const Node* cv = noise.find(key);
         if (!cv || cv->number == 0) continue;

@@ -18,9 +18,8 @@ inline constexpr std::string_view updates_header =
 inline constexpr std::string_view evals_header =
     "time_ns,version,epoch,samples,train_loss,valid_loss,valid_error,test_loss,test_error,gradient_norm,suboptimality";
 inline constexpr std::string_view controller_header =
-    "time_ns,worker,pushes,slowest,slowest_pushes,gap,last_push_ns,interval_ns,slowest_last_push_ns,slowest_interval_"
-    "ns,"
-    "r_limit,granted,predicted_ns,slowest_predicted_ns";
+    "time_ns,worker,pushes,slowest,slowest_pushes,gap,last_push_ns,interval_ns,slowest_last_push_ns,"
+    "slowest_interval_ns,r_limit,granted,predicted_ns,slowest_predicted_ns";
 inline constexpr std::string_view timeline_header = "role,kind,begin_ns,end_ns,peer,bytes";
 inline constexpr std::string_view faults_header = "time_ns,kind,role,host,link,bandwidth_factor,latency_factor";
 inline constexpr std::string_view workers_header =

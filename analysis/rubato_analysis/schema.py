@@ -108,6 +108,15 @@ TABLES: dict[str, dict[str, str]] = {
         "predicted_ns": "Int64",
         "slowest_predicted_ns": "Int64",
     },
+    "faults": {
+        "time_ns": "int64",
+        "kind": "category",
+        "role": "Int64",
+        "host": "str",
+        "link": "str",
+        "bandwidth_factor": "float64",
+        "latency_factor": "float64",
+    },
     "timeline": {
         "role": "int64",
         "kind": "category",
@@ -129,7 +138,7 @@ REQUIRED: dict[str, list[str]] = {
 
 CATEGORIES: dict[str, list[str]] = {
     "outcome": ["applied", "dropped", "cancelled", "leftover"],
-    "kind": ["compute", "push", "pull", "inquiry", "apply", "evaluate", "wait"],
+    "kind": ["compute", "push", "pull", "inquiry", "apply", "evaluate", "wait", "down"],
 }
 
 # Types of columns that a file may have besides, where they are not what pandas would infer.

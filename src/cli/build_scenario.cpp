@@ -3,6 +3,7 @@
 #include "cli/build_protocol.hpp"
 #include "cli/complete.hpp"
 #include "cli/expression.hpp"
+#include "cli/faults.hpp"
 #include "cli/node_value.hpp"
 #include "core/policy.hpp"
 #include "learn/catalogue.hpp"
@@ -260,6 +261,7 @@ Scenario build_scenario(const Node& root) {
     scenario.evaluate.at_end = at_end ? at_end->boolean : scenario.model.gradients;
     scenario.cluster = build_cluster(root.at("cluster"));
     if (const Node* schedule = root.find("schedule")) scenario.schedule.trace = schedule->at("trace").text;
+    scenario.faults = build_faults(root.at("faults"));
     scenario.trace = build_trace(root.at("trace"));
     build_execution(root.at("execution"), scenario);
     return scenario;

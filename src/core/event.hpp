@@ -198,6 +198,48 @@ struct PeerLost {
     }
 };
 
+/// What the role runs on crashes: it forgets what it has, states what it had begun, and takes part in nothing until it
+/// is Restarted. Only workers are told, and only in simulation; nothing that was on its way from or to it arrives.
+struct Crashed {
+    static constexpr std::string_view kind = "crashed";
+    bool operator==(const Crashed&) const = default;
+    template <class Self, class F>
+    static void each(Self&, F&&) {}
+};
+
+/// The role runs again, with empty hands: the next word of the version owner brings weights.
+struct Restarted {
+    static constexpr std::string_view kind = "restarted";
+    bool operator==(const Restarted&) const = default;
+    template <class Self, class F>
+    static void each(Self&, F&&) {}
+};
+
+/// A worker has crashed; the version owner is told. What the worker had begun and the owner has not received is stated
+/// by the worker.
+struct PeerDown {
+    static constexpr std::string_view kind = "peer-down";
+    RoleId peer = 0;
+    std::int64_t begun = 0;  ///< gradients that the worker has begun in all
+    bool operator==(const PeerDown&) const = default;
+    template <class Self, class F>
+    static void each(Self& self, F&& field) {
+        field("peer", self.peer);
+        field("begun", self.begun);
+    }
+};
+
+/// A worker that was down runs again; the version owner is told.
+struct PeerBack {
+    static constexpr std::string_view kind = "peer-back";
+    RoleId peer = 0;
+    bool operator==(const PeerBack&) const = default;
+    template <class Self, class F>
+    static void each(Self& self, F&& field) {
+        field("peer", self.peer);
+    }
+};
+
 /// The run cannot go on (a deadlock, a lost peer) and nothing more will come: every role that has not finished states
 /// what became of the gradients that it has and finishes. What else it asks for is not carried out.
 struct Abandoned {
@@ -210,7 +252,8 @@ struct Abandoned {
     }
 };
 
-using Event = std::variant<Start, Delivered, Taken, GradientReady, Cancelled, Folded, Applied, Evaluated, Saved,
-                           TimerFired, Interrupted, PeerLost, Abandoned, Stepped>;
+using Event =
+    std::variant<Start, Delivered, Taken, GradientReady, Cancelled, Folded, Applied, Evaluated, Saved, TimerFired,
+                 Interrupted, PeerLost, Abandoned, Stepped, Crashed, Restarted, PeerDown, PeerBack>;
 
 }  // namespace rubato

@@ -36,6 +36,14 @@ void on_idle(Policy& policy, WorkerId worker, Orders& orders) {
     visit(policy, [&](auto& member) { member.on_idle(worker, orders); });
 }
 
+void on_lost(Policy& policy, WorkerId worker, Orders& orders) {
+    visit(policy, [&](auto& member) { member.on_lost(worker, orders); });
+}
+
+void on_back(Policy& policy, WorkerId worker) {
+    visit(policy, [=](auto& member) { member.on_back(worker); });
+}
+
 void on_round(Policy& policy, int workers) {
     visit(policy, [=](auto& member) { member.on_round(workers); });
 }

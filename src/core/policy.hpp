@@ -31,6 +31,10 @@ namespace rubato {
 ///   on_idle(worker, orders)        a worker that might have gone on got no batch, and will push nothing more; where
 ///                                  batches are dealt in rounds, nothing in this one
 ///   on_round(workers)              rounds: so many workers were dealt a batch; on_idle follows for the others
+///   on_lost(worker, orders)        a worker has crashed; what it had pushed has been dealt with. Nobody waits for it
+///                                  and nothing is to be released to it any more. Not asked of policies with rounds,
+///                                  whose run ends
+///   on_back(worker)                one that was lost or idle is with the others again; on_ready follows
 ///   on_resume()                    the run goes on from a saved state: what was under way is begun anew
 ///   waiting()                      who is held back, and by whom
 ///   each(self, field)              its fields, for checkpoints
@@ -42,6 +46,8 @@ Decision on_arrival(Policy& policy, const Arrival& arrival, Orders& orders);
 void on_applied(Policy& policy, Time now, Orders& orders);
 Ready on_ready(Policy& policy, WorkerId worker);
 void on_idle(Policy& policy, WorkerId worker, Orders& orders);
+void on_lost(Policy& policy, WorkerId worker, Orders& orders);
+void on_back(Policy& policy, WorkerId worker);
 void on_round(Policy& policy, int workers);
 void on_resume(Policy& policy);
 std::vector<Wait> waiting(const Policy& policy);

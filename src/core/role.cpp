@@ -41,12 +41,19 @@ WorkerRow books(const Role& role, Time now) {
     return worker ? worker->books(now) : WorkerRow{};
 }
 
+std::int64_t gradients_begun(const Role& role) {
+    const auto* worker = std::get_if<Worker>(&role);
+    return worker ? worker->begun() : 0;
+}
+
 std::string role_name(RoleId role) {
     return role == 0 ? "server" : "worker " + std::to_string(role - 1);
 }
 
 std::string ending_text(const Finish& finish) {
     if (finish.status == Status::interrupted) return "stopped by a signal";
+    if (finish.status == Status::peer_lost)
+        return "worker " + std::to_string(finish.worker) + " is down, and no round ends without it";
     if (finish.status != Status::diverged) return "";
     if (finish.worker < 0) return "the loss of version " + std::to_string(finish.version) + " is not finite";
     return "the loss of gradient " + std::to_string(finish.worker_seq) + " of worker " + std::to_string(finish.worker) +

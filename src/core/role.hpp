@@ -38,6 +38,9 @@ const ServerState* saved_state(const Role& role);
 /// The books of a worker up to `now`; empty for a server.
 WorkerRow books(const Role& role, Time now);
 
+/// Gradients that a worker has begun so far; 0 for a server.
+std::int64_t gradients_begun(const Role& role);
+
 /// The roles of a scenario: role 0 is the server, role 1 + w worker w. samples: training samples of one epoch;
 /// parameters: elements of weights and gradients (0 in timing-only runs without a model).
 /// state: of an earlier part of the run, from which it goes on; null: from the beginning.

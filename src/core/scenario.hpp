@@ -245,6 +245,17 @@ struct StragglerSpec {
     bool operator==(const StragglerSpec&) const = default;
 };
 
+/// What breaks, in one spell or in spells at random: workers or hosts crash and return, or links carry less.
+struct FaultSpec {
+    std::vector<WorkerId> workers = {};   ///< they crash; exactly one of these three is not empty,
+    std::vector<std::string> hosts = {};  ///< and each of its members has spells of its own
+    std::vector<std::string> links = {};
+    double at_s = 0, until_s = 0;   ///< one spell; until_s 0: for good
+    double every_s = 0, for_s = 0;  ///< means of exponential times between spells and of spells; 0: one spell
+    double bandwidth_factor = 1, latency_factor = 1;  ///< of links within a spell
+    bool operator==(const FaultSpec&) const = default;
+};
+
 /// Sizes of messages that figures were measured with, bytes.
 struct MeasuredBytes {
     double smallest = 0, largest = 0;
@@ -344,6 +355,7 @@ struct Scenario {
     EvaluateSpec evaluate;
     ClusterSpec cluster;
     ScheduleSpec schedule;
+    std::vector<FaultSpec> faults = {};
     TraceSpec trace;
     CheckpointSpec checkpoint;
     int threads_per_worker = 1;

@@ -72,14 +72,14 @@ void Server::on(Time now, const Delivered& event, Actions& actions) {
         ++from.pushes;
         from.busy = false;
         from.since_ns = now;
-        take_in(now, event, *push, actions);
+        take_in(now, event.from, event.payload, *push, actions);
     } else if (const auto* inquiry = std::get_if<Inquiry>(&event.message)) {
-        take_in(now, event, *inquiry, actions);
+        take_in(now, event.from, event.payload, *inquiry, actions);
     } else if (const auto* gave_up = std::get_if<GaveUp>(&event.message)) {
         auto& from = peer(event.from);
         from.busy = false;
         from.since_ns = now;
-        take_in(now, event, *gave_up, actions);
+        take_in(now, event.from, event.payload, *gave_up, actions);
     } else if (const auto* bye = std::get_if<Bye>(&event.message)) {
         return on_bye(now, event.from, *bye, actions);
     } else {
@@ -129,6 +129,7 @@ void Server::handle(Time now, RoleId from, Time arrived_ns, const Slice& payload
 
 void Server::answer(Time now, RoleId to, Time arrived_ns, Version have, bool held, Actions& actions) {
     auto& worker = peer(to);
+    if (worker.down) return;  // asked before it crashed
     const Time waited = now - arrived_ns;
     if (traits_.asks && !worker.granted && on_ready(policy_, to - 1) == Ready::hold) {
         auto& held_back = hold(to);
@@ -148,8 +149,11 @@ void Server::deal_to(RoleId to, Peer& worker, bool with_weights, Time held_ns, T
         return reply(to, worker, worker.batch, with_weights, held_ns, queued_ns, actions);
     }
     const Batch batch = deal(to - 1);
-    // Nothing left to compute on: the worker hears again when the run ends.
-    if (batch.count == 0) return on_idle(policy_, to - 1, orders_);
+    // Nothing left to compute on: the worker hears again when the run ends, or when something is left by a lost one.
+    if (batch.count == 0) {
+        worker.idle = true;
+        return on_idle(policy_, to - 1, orders_);
+    }
     assign(worker, batch);
     reply(to, worker, batch, with_weights, held_ns, queued_ns, actions);
 }
@@ -198,6 +202,12 @@ void Server::on(Time, const Stepped&, Actions&) {
 }
 void Server::on(Time, const Cancelled&, Actions&) {
     throw std::logic_error("a server never computes gradients");
+}
+void Server::on(Time, const Crashed&, Actions&) {
+    throw std::logic_error("a run ends with its server");
+}
+void Server::on(Time, const Restarted&, Actions&) {
+    throw std::logic_error("a run ends with its server");
 }
 
 }  // namespace rubato

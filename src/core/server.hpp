@@ -56,7 +56,7 @@ private:
         RoleId from = 0;
         Time arrived_ns = 0;
         Slice payload;
-        std::variant<Push, Inquiry, GaveUp> message;
+        std::variant<Push, Inquiry, GaveUp, PeerDown, PeerBack> message;
         bool operator==(const Work&) const = default;
     };
     /// A gradient that is taken in and waits for its update.
@@ -75,6 +75,8 @@ private:
         std::int64_t pushes_expected = -1;  ///< said by its Bye
         bool busy = false;                  ///< has a batch whose gradient has not come yet
         bool granted = false;               ///< the policy has let it go on, but a pause holds it
+        bool down = false;                  ///< has crashed, and is not back
+        bool idle = false;                  ///< got no batch when it could have had one
         bool dealt_ahead = false;           ///< its batch is that of the round, and it has not asked for weights yet
         Time since_ns = 0;                  ///< arrival of its last push, or of the wait without a batch
         std::int32_t unread = 0;            ///< batches since its last pull, that one's included; 0: it pulls next
@@ -107,19 +109,25 @@ private:
     void on(Time now, const PeerLost& event, Actions& actions);
     void on(Time now, const Abandoned& event, Actions& actions);
     void on(Time now, const Stepped& event, Actions& actions);
+    void on(Time now, const Crashed& event, Actions& actions);
+    void on(Time now, const Restarted& event, Actions& actions);
+    void on(Time now, const PeerDown& event, Actions& actions);
+    void on(Time now, const PeerBack& event, Actions& actions);
 
     // server.cpp: messages, one at a time
     /// Deals with a message that has just arrived, or lets it wait its turn.
     template <class M>
-    void take_in(Time now, const Delivered& event, const M& message, Actions& actions) {
+    void take_in(Time now, RoleId from, const Slice& payload, const M& message, Actions& actions) {
         if (busy_ || inbox_head_ < inbox_.size())
-            inbox_.push_back({event.from, now, event.payload, message});
+            inbox_.push_back({from, now, payload, message});
         else
-            handle(now, event.from, now, event.payload, message, actions);
+            handle(now, from, now, payload, message, actions);
     }
     void handle(Time now, RoleId from, Time arrived_ns, const Slice& payload, const Push& push, Actions& actions);
     void handle(Time now, RoleId from, Time arrived_ns, const Slice& payload, const Inquiry& inquiry, Actions& actions);
     void handle(Time now, RoleId from, Time arrived_ns, const Slice& payload, const GaveUp& gave_up, Actions& actions);
+    void handle(Time now, RoleId from, Time arrived_ns, const Slice& payload, const PeerDown& down, Actions& actions);
+    void handle(Time now, RoleId from, Time arrived_ns, const Slice& payload, const PeerBack& back, Actions& actions);
     void drain(Time now, Actions& actions);
     /// An inquiry whose turn it is. held: a pause has kept it waiting.
     void answer(Time now, RoleId to, Time arrived_ns, Version have, bool held, Actions& actions);
@@ -156,6 +164,12 @@ private:
     void halt(RoleId to, Actions& actions);
     void expect(ActionId id) const;
     ActionId next_id() { return ++last_id_; }
+
+    // server_peers.cpp: workers that are lost and come back
+    /// Has a worker with empty hands, whom the policy takes for one of the others again, go on.
+    void restart(Time now, RoleId to, Actions& actions);
+    /// Workers that found nothing to compute on have something again.
+    void wake_idle(Time now, Actions& actions);
 
     // server_apply.cpp: gradients become updates
     void accept(Time now, RoleId from, const Push& push, BufferId gradient, Actions& actions);
@@ -277,6 +291,7 @@ private:
     Status status_ = Status::finished;
     Finish finish_;  ///< details of a divergence
     int byes_ = 0;
+    int down_ = 0;  ///< workers that are, before their Bye
 };
 
 }  // namespace rubato

@@ -9,6 +9,7 @@ void Server::begin_workers(Time now, Actions& actions) {
     begun_ = true;
     if (traits_.rounds) return release_round(now, actions);
     for (RoleId role = 1; role <= config_.lambda; ++role) {
+        if (peer(role).down) continue;
         if (on_ready(policy_, role - 1) == Ready::start) {
             deal_to(role, peer(role), resumed_, 0, 0, actions);
             continue;
@@ -53,6 +54,7 @@ void Server::release(Time now, RoleId to, Time until, Actions& actions) {
     auto& worker = peer(to);
     auto& held_back = hold(to);
     const Time asked = std::exchange(held_back.asked_ns, Time{-1});
+    if (worker.down) return;  // the policy is told of it in its turn
     if (asked < 0 && traits_.word == Word::ok) return say_ok(now, to, until, 0, actions);
     if (pause_ != Pause::none) {
         worker.granted = true;
@@ -125,13 +127,14 @@ std::string Server::waiting() const {
     int count = 0;
     for (std::size_t worker = 0; worker < peers_.size(); ++worker) {
         const auto& it = peers_[worker];
-        const bool owes = stopping_ ? it.pushes_expected < 0 || it.pushes < it.pushes_expected : it.busy;
+        const bool owes = stopping_ ? !it.down && (it.pushes_expected < 0 || it.pushes < it.pushes_expected) : it.busy;
         if (owes && ++count <= names_max) who += (who.empty() ? "" : ", ") + worker_name(worker);
     }
     if (count > names_max) who += " and " + std::to_string(count - names_max) + " more";
     if (count == 0 && stopping_) return "waits for its own messages to be taken";
-    std::string text = count == 0 ? "waits for an inquiry of any worker"
-                                  : (stopping_ ? "waits for the last word of " : "waits for a gradient of ") + who;
+    std::string text = down_ == config_.lambda ? "waits for any worker to be back"
+                       : count == 0            ? "waits for an inquiry of any worker"
+                                    : (stopping_ ? "waits for the last word of " : "waits for a gradient of ") + who;
     if (stopping_) return text;
     count = 0;
     for (const auto& it : rubato::waiting(policy_))

@@ -27,6 +27,7 @@ void Server::begin_stop(Time, Status status, Actions& actions) {
     pause_ = Pause::none;  // the final evaluation takes the place of one that was waited for
     held_.clear();
     for (RoleId role = 1; role <= config_.lambda; ++role) {
+        if (peer(role).down) continue;
         ++sends_under_way_;
         actions.send<Stop>(next_id(), role, Channel::control, {}, peer(role).replies);
     }
@@ -62,9 +63,9 @@ void Server::try_finish(Time now, Actions& actions) {
         accumulator_ = no_buffer;
     }
     if (config_.learns && config_.evaluate_at_end && evaluated_ != version_) evaluate(now, actions);
-    if (byes_ < config_.lambda || sends_under_way_ > 0 || !evaluations_.empty() || save_id_ != 0) return;
+    if (byes_ + down_ < config_.lambda || sends_under_way_ > 0 || !evaluations_.empty() || save_id_ != 0) return;
     for (const auto& it : peers_)
-        if (it.pushes < it.pushes_expected) return;
+        if (!it.down && it.pushes < it.pushes_expected) return;
     finished_ = true;
     finish_.status = diverged_ ? Status::diverged : status_;
     actions.add<Release>(weights_);

@@ -28,7 +28,7 @@ void Worker::on(Time now, const Start& event, Actions&) {
 
 void Worker::on(Time now, const Delivered& event, Actions& actions) {
     if (const auto* weights = std::get_if<Weights>(&event.message)) {
-        actions.add<Release>(weights_);
+        if (weights_ != no_buffer) actions.add<Release>(weights_);  // none after a restart
         weights_ = event.payload.buffer;
         version_ = weights->version;
         let_go(local_, actions);
@@ -225,7 +225,7 @@ void Worker::on(Time now, const Taken& event, Actions& actions) {
         phase_ = Phase::finished;
         actions.workers.push_back(books_);
         let_go(local_, actions);
-        actions.add<Release>(weights_);
+        let_go(weights_, actions);
         actions.add<Finish>();
         return;
     }
@@ -243,6 +243,7 @@ Time& Worker::open_account(WorkerRow& books) const {
         case Phase::stepping: return books.compute_ns;
         case Phase::pushing: return books.push_moving_ns;
         case Phase::waiting:
+        case Phase::down:
         case Phase::finished: break;
     }
     return books.idle_ns;
@@ -269,15 +270,41 @@ void Worker::on_stop(Time now, const Stop& stop, Actions& actions) {
 
 void Worker::on(Time now, const Abandoned&, Actions& actions) {
     if (!stopping_) close_books(now);
+    state_lost(Outcome::leftover, actions);
+    phase_ = Phase::finished;
+    actions.workers.push_back(books_);
+    actions.add<Finish>();
+}
+
+void Worker::state_lost(Outcome of_push, Actions& actions) const {
     if (phase_ == Phase::pushing) {
-        actions.gradients.push_back(unapplied_row(config_.worker, record_, Outcome::leftover));
+        actions.gradients.push_back(unapplied_row(config_.worker, record_, of_push));
     } else if (phase_ == Phase::computing || phase_ == Phase::stepping || cancelled_ || push_ != 0) {
         actions.gradients.push_back(unapplied_row(config_.worker, record_, Outcome::cancelled));
         actions.gradients.back().end_ns = actions.gradients.back().push_ns = -1;
     }
-    phase_ = Phase::finished;
-    actions.workers.push_back(books_);
-    actions.add<Finish>();
+}
+
+// Of a gradient on its way the row has the time of its push, which tells it from one that was still computed.
+void Worker::on(Time now, const Crashed&, Actions& actions) {
+    if (!stopping_) close_books(now);
+    state_lost(Outcome::cancelled, actions);
+    if (gradient_ != no_buffer) actions.add<Release>(gradient_);
+    if (weights_ != no_buffer) actions.add<Release>(weights_);
+    gradient_ = weights_ = no_buffer;
+    version_ = -1;
+    compute_ = bye_ = push_ = 0;
+    sends_under_way_ = pushes_ = replies_ = 0;
+    replies_expected_ = -1;
+    stopping_ = cancelled_ = halted_ = false;
+    phase_ = Phase::down;
+    since_ns_ = now;
+}
+
+void Worker::on(Time now, const Restarted&, Actions&) {
+    books_.idle_ns += std::max<Time>(0, now - books_.sum_ns());
+    phase_ = Phase::waiting;
+    since_ns_ = now;
 }
 
 void Worker::try_leave(Time, Actions& actions) {
@@ -305,6 +332,12 @@ void Worker::on(Time, const Interrupted&, Actions&) {
 void Worker::on(Time, const PeerLost&, Actions&) {
     throw std::logic_error("only the server is told of lost peers");
 }
+void Worker::on(Time, const PeerDown&, Actions&) {
+    throw std::logic_error("only the server is told of peers that are down");
+}
+void Worker::on(Time, const PeerBack&, Actions&) {
+    throw std::logic_error("only the server is told of peers that are back");
+}
 void Worker::on(Time, const TimerFired&, Actions&) {}
 
 std::string Worker::waiting() const {
@@ -321,6 +354,7 @@ std::string Worker::waiting() const {
         case Phase::computing: return "computes gradient " + std::to_string(record_.worker_seq + record_.count - 1);
         case Phase::stepping: return "takes a step of its own";
         case Phase::pushing: return "waits until the server takes gradient " + std::to_string(record_.worker_seq);
+        case Phase::down: return "is down";
         case Phase::finished: return "";
     }
     return "";

@@ -39,12 +39,14 @@ public:
     std::string waiting() const;
     std::string describe() const;
     bool finished() const { return phase_ == Phase::finished; }
+    /// Gradients that it has begun so far.
+    std::int64_t begun() const { return begun_; }
     /// Where the time up to `now` went, what is under way included.
     WorkerRow books(Time now) const;
     bool operator==(const Worker&) const = default;
 
 private:
-    enum class Phase : std::uint8_t { waiting, computing, stepping, pushing, finished };
+    enum class Phase : std::uint8_t { waiting, computing, stepping, pushing, down, finished };
 
     void on(Time now, const Start& event, Actions& actions);
     void on(Time now, const Delivered& event, Actions& actions);
@@ -60,6 +62,10 @@ private:
     void on(Time now, const PeerLost& event, Actions& actions);
     void on(Time now, const Abandoned& event, Actions& actions);
     void on(Time now, const Stepped& event, Actions& actions);
+    void on(Time now, const Crashed& event, Actions& actions);
+    void on(Time now, const Restarted& event, Actions& actions);
+    void on(Time now, const PeerDown& event, Actions& actions);
+    void on(Time now, const PeerBack& event, Actions& actions);
 
     /// Weights or Proceed.
     template <class Reply>
@@ -82,6 +88,8 @@ private:
     void on_stop(Time now, const Stop& stop, Actions& actions);
     void close_books(Time now);
     Time& open_account(WorkerRow& books) const;
+    /// States what is under way, and will never come to its end.
+    void state_lost(Outcome of_push, Actions& actions) const;
     /// Splits the wait that ends now, whose last part a message has moved for moving_ns.
     void book_wait(Time now, Time sent_ns, Time held_ns, Time queued_ns, Time moving_ns);
     void inquire(Actions& actions);

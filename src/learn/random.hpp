@@ -19,7 +19,8 @@ enum class Purpose : std::uint32_t {
     split,
     partition,
     noise_common,
-    straggler
+    straggler,
+    fault
 };
 
 /// One block of Philox 4x32-10 (Salmon et al. 2011), a pure function; the generator below every stream.

@@ -1,12 +1,15 @@
 #include "sim/driver.hpp"
 
+#include "sim/fault_plan.hpp"
 #include "sim/run.hpp"
 
 namespace rubato::sim {
 
 Simulation::Simulation(const Scenario& scenario)
     : network_(open_network({&scenario, star_hosts(scenario), scenario.topology == "star"})),
-      placement_(place(scenario, network_->hosts())) {}
+      placement_(place(scenario, network_->hosts())) {
+    check_faults(scenario, *network_);
+}
 
 std::vector<trace::Place> Simulation::places() const {
     std::vector<trace::Place> result;

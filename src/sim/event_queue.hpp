@@ -70,6 +70,14 @@ public:
         ++cancelled_;
     }
 
+    /// Calls `f` for all that are scheduled and not cancelled, in no particular order; it may cancel them.
+    template <class F>
+    void each(F&& f) {
+        for (const auto* keys : {&heap_, &now_})
+            for (const Key& key : *keys)
+                if (!key.due->cancelled) f(*key.due);
+    }
+
     /// What is pushed for this time from now on need not go through the heap.
     void set_present(Time now) {
         if (now_.empty()) present_ = now;

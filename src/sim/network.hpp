@@ -30,6 +30,13 @@ public:
     virtual void on_alarm() = 0;
     /// The whole of `transfer(..., token)` has arrived (ok), or its route or an end of it went off (not ok).
     virtual void on_transfer(std::int64_t token, bool ok) = 0;
+    /// A host has gone off or is back, by the platform's profiles. Transfers from and to one that is off are reported
+    /// no more: they are the sink's to cancel.
+    virtual void on_host(HostId, bool) {}
+    /// From now on a host computes at `factor` times its speed, by the platform's profiles; 0 or above.
+    virtual void on_speed(HostId, double) {}
+    /// Bandwidths or latencies have changed: what control_delay said holds no more.
+    virtual void on_links() {}
 };
 
 /// A modelled network. One run a value; a value is used by one thread. Over the flow model many may live at once, in
@@ -53,6 +60,14 @@ public:
     /// Starts moving `bytes` at once. No queue, no cap: that is the driver's. Within a host it arrives at once, or
     /// takes the platform's loopback where there is one. Throws PlatformError where there is no route.
     virtual void transfer(HostId from, HostId to, double bytes, std::int64_t token) = 0;
+    /// A transfer that is under way comes to nothing, and is not reported. Of one that is not, nothing happens.
+    virtual void cancel(std::int64_t token) = 0;
+    /// From now on a link has so many times its bandwidth and latency as the platform says. link: its name in a
+    /// platform of SimGrid's; elsewhere the host or switch that it joins to the rest. Throws PlatformError where there
+    /// is no such link, or where the model cannot do it.
+    virtual void degrade(const std::string& link, double bandwidth_factor, double latency_factor) = 0;
+    /// When the platform's profiles change something next; -1: never, or not known.
+    virtual Time next_change() { return -1; }
     /// Latency of the route plus bytes over its narrowest link, with the factors of the model (LV08): what a control
     /// message takes, outside the sharing. Within a host 0, unless the platform has a loopback.
     virtual Time control_delay(HostId from, HostId to, double bytes) = 0;

@@ -52,22 +52,30 @@ void Pace::advance(RoleId role, Slowed& slowed, double to_s) const {
     }
 }
 
-// What lies ahead is looked at in a copy: a computation may be cancelled, and the next one then begins before its end.
 double Pace::slowed(RoleId role, std::int64_t worker_seq, double begin_s, double seconds) {
-    auto& mine = slowed_[static_cast<std::size_t>(role)];
-    for (Slowed& slowed : mine) advance(role, slowed, begin_s);
-    auto& ahead = ahead_[static_cast<std::size_t>(role)];
-    ahead = mine;
+    for (Slowed& slowed : slowed_[static_cast<std::size_t>(role)]) advance(role, slowed, begin_s);
+    return along(role, begin_s, single(role, worker_seq, seconds), never);
+}
+
+double Pace::single(RoleId role, std::int64_t worker_seq, double seconds) const {
     double work = seconds;
-    for (const Slowed& slowed : mine) {
+    for (const Slowed& slowed : slowed_[static_cast<std::size_t>(role)]) {
         if (slowed.spec->probability == 0) continue;
         learn::Stream stream(scenario_.seeds.timing, static_cast<std::uint32_t>(role), learn::Purpose::straggler,
                              index_of(slowed.place, static_cast<std::uint64_t>(worker_seq)));
         if (stream.uniform() < slowed.spec->probability) work *= slowed.spec->slowdown;
     }
-    double now = begin_s;
+    return work;
+}
+
+// What lies ahead is looked at in a copy: a computation may be cancelled, and the next one then begins before its end.
+double Pace::along(RoleId role, double from_s, double work, double until_s) const {
+    auto& ahead = ahead_[static_cast<std::size_t>(role)];
+    ahead = slowed_[static_cast<std::size_t>(role)];
+    const double all = work;
+    double done = 0, now = from_s;
     for (;;) {
-        double factor = 1, change = never;
+        double factor = 1, change = until_s;
         for (Slowed& slowed : ahead) {
             if (slowed.spec->probability > 0) continue;
             advance(role, slowed, now);
@@ -75,9 +83,11 @@ double Pace::slowed(RoleId role, std::int64_t worker_seq, double begin_s, double
             if (within) factor *= slowed.spec->slowdown;
             if (now < slowed.end_s) change = std::min(change, within ? slowed.end_s : slowed.begin_s);
         }
-        if (now + work * factor <= change) return now + work * factor - begin_s;
+        if (all < never && now + work * factor <= change) return now + work * factor - from_s;
         work -= (change - now) / factor;
+        done += (change - now) / factor;
         now = change;
+        if (now >= until_s) return done;
     }
 }
 

@@ -23,6 +23,8 @@ Run::Run(const RunInput& input, Network& network, const Placement& placement)
       apply_free_ns_(roles_.size()),
       noise_(scenario_, &placement),
       pace_(scenario_),
+      fault_role_(static_cast<RoleId>(roles_.size())),
+      faults_(scenario_, input.resume ? static_cast<double>(input.resume->head.roles.server.now_ns) * 1e-9 : 0.0),
       transport_(
           network, placement.host_of_role, input.scenario->cluster.network.concurrent_transfers,
           [](void* self, const Flow& flow) { static_cast<Run*>(self)->on_start(flow); }, this),
@@ -55,9 +57,10 @@ Run::Run(const RunInput& input, Network& network, const Placement& placement)
 trace::DriverReport Run::go() {
     const auto begin = std::chrono::steady_clock::now();
     start_roles();
-    if (network_.reach(alarm_ = start_ns_)) on_alarm();
-    network_.run(*this);
-    if (error_) std::rethrow_exception(error_);
+    plan_faults();
+    run_network();
+    for (RoleId role = 0; over() && role < fault_role_; ++role)
+        if (seats_[static_cast<std::size_t>(role)].down()) hand(role, now_, Abandoned{report_.status});
     if (finished_ < static_cast<int>(roles_.size()) && report_.status == Status::finished) {
         report_.status = Status::deadlock;
         report_.detail = deadlock();
@@ -69,6 +72,22 @@ trace::DriverReport Run::go() {
     report_.servers.push_back(server_);
     report_.wall_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
     return report_;
+}
+
+void Run::run_network() {
+    if (network_.reach(alarm_ = start_ns_)) on_alarm();
+    network_.run(*this);
+    // A network has nothing more to do when all wait for a host to be back; its profiles may know better.
+    constexpr int in_vain_max = 1000;
+    for (int in_vain = 0; in_vain < in_vain_max && !error_ && !ended_; ++in_vain) {
+        const Time next = finished_ < static_cast<int>(roles_.size()) && !over() ? network_.next_change() : -1;
+        if (next < 0) break;
+        const std::uint64_t before = steps_;
+        network_.at(alarm_ = next);
+        network_.run(*this);
+        if (steps_ != before) in_vain = 0;
+    }
+    if (error_) std::rethrow_exception(error_);
 }
 
 void Run::start_roles() {
@@ -113,13 +132,13 @@ void Run::go_on(Time reached) {
         }
         now_ = std::max(now_, due);
         deal_with(due);
-        if (finished_ == static_cast<int>(roles_.size())) return network_.stop();
+        if (finished_ == static_cast<int>(roles_.size()) || over() || ended_) return stop_network();
         if (interrupted_ != nullptr && *interrupted_ && !seats_[0].finished) {
             interrupted_ = nullptr;  // told once
             complete(0, now_, Interrupted{});
         }
     }
-    if (report_.status == Status::peer_lost && alarm_ < 0) network_.stop();
+    if (report_.status == Status::peer_lost && alarm_ < 0) stop_network();
 }
 
 // All events of one nanosecond are gathered before any of them is stepped, so that their order is that of the ties and
@@ -134,8 +153,12 @@ void Run::deal_with(Time due) {
             if (!item.taken) queue_.free(*item.due);
         return;
     }
+    if (only->cancelled) {
+        queue_.free(*only);
+        return;
+    }
     if (only->sender < 0) {
-        if (!only->cancelled) process(*only);
+        process(*only);
     } else if (EventQueue::delivery_first(*only)) {
         process(*only);
         notify(*only);
@@ -169,12 +192,12 @@ void Run::deliver_local(Time now) {
 
 std::string Run::failure(FlowId id) {
     const Flow& flow = transport_[id];
-    const auto end = [&](RoleId role) {
-        const auto host = static_cast<std::size_t>(placement_.host_of_role[static_cast<std::size_t>(role)]);
-        return role_name(role) + " on host \"" + network_.hosts()[host].name + "\"";
-    };
-    return "at " + std::to_string(static_cast<double>(network_.now()) / 1e9) + " s a transfer from " + end(flow.from) +
-           " to " + end(flow.to) + " failed: a host or link of its route is off";
+    return "at " + std::to_string(static_cast<double>(network_.now()) / 1e9) + " s a transfer from " +
+           with_host(flow.from) + " to " + with_host(flow.to) + " failed: a host or link of its route is off";
+}
+
+std::string Run::with_host(RoleId role) const {
+    return role_name(role) + " on host \"" + host_name(role) + "\"";
 }
 
 void Run::deliver(FlowId id, Time now) {
@@ -194,6 +217,7 @@ void Run::deliver(FlowId id, Time now) {
 }
 
 void Run::process(Due& due) {
+    if (due.to == fault_role_) return on_fault(due);
     if (due.flow >= 0) {
         if (transport_.submit(due.flow, now_)) deliver_local(now_);
         return;
@@ -247,12 +271,20 @@ void Run::execute(RoleId role, Time now) {
 }
 
 std::string Run::deadlock() const {
+    constexpr int names_max = 4;
     std::string text;
     int named = 0;
-    for (RoleId role = 0; role < static_cast<RoleId>(roles_.size()) && named < 4; ++role) {
-        const auto what = waiting(roles_[static_cast<std::size_t>(role)]);
-        if (what.empty()) continue;
-        text += (named++ ? "; " : "") + role_name(role) + " " + what;
+    // First those that are to blame.
+    for (const bool down : {true, false}) {
+        for (RoleId role = 0; role < static_cast<RoleId>(roles_.size()) && named < names_max; ++role) {
+            const Seat& seat = seats_[static_cast<std::size_t>(role)];
+            if (seat.down() != down) continue;
+            auto what = waiting(roles_[static_cast<std::size_t>(role)]);
+            if (what.empty()) continue;
+            if (down) what += " since " + std::to_string(static_cast<double>(seat.down_ns) / 1e9) + " s";
+            if (seat.stalled) what += " on a host whose speed is 0";
+            text += (named++ ? "; " : "") + (down || seat.stalled ? with_host(role) : role_name(role)) + " " + what;
+        }
     }
     return text;
 }

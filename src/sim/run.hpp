@@ -6,6 +6,7 @@
 #include "sim/cost.hpp"
 #include "sim/driver.hpp"
 #include "sim/event_queue.hpp"
+#include "sim/fault_plan.hpp"
 #include "sim/noise.hpp"
 #include "sim/pace.hpp"
 #include "sim/placement.hpp"
@@ -24,6 +25,9 @@ public:
 
     void on_alarm() override;
     void on_transfer(std::int64_t token, bool ok) override;
+    void on_host(HostId host, bool on) override { note({Change::Kind::host, host, on ? 1.0 : 0.0}); }
+    void on_speed(HostId host, double factor) override { note({Change::Kind::speed, host, factor}); }
+    void on_links() override { note({Change::Kind::links, -1, 0}); }
 
 private:
     static constexpr std::size_t look_ahead_from = 500;  ///< roles; fewer stay in the caches anyway
@@ -41,12 +45,25 @@ private:
         std::int32_t batch = 0;                 ///< and its samples
         Due* compute = nullptr;                 ///< the computation under way
         bool finished = false;
+        bool stalled = false;  ///< the computation stands still, and is not scheduled,
+        double left_s = 0;     ///< with so many seconds of work to do
+        int broken = 0;        ///< of what it runs on: it is down while any is
+        Time down_ns = -1;     ///< since when; -1: it is not
+        bool down() const { return down_ns >= 0; }
+    };
+    /// What the network says of its platform's profiles.
+    struct Change {
+        enum class Kind : std::uint8_t { host, speed, links };
+        Kind kind;
+        HostId host;
+        double value;
     };
 
     void start_roles();
     void resume_evaluations();
     /// Fetches what an event of the role will touch: with thousands of workers it is in no cache.
     void fetch(RoleId role) const {
+        if (role >= fault_role_) return;
         const auto lines = [](const void* from, std::size_t bytes) {
             for (std::size_t line = 0; line < bytes; line += 64)
                 __builtin_prefetch(static_cast<const char*>(from) + line, 1);
@@ -60,6 +77,11 @@ private:
         if (roles_.size() < look_ahead_from) return;
         EventQueue::fetch(*flow.due);
         fetch(std::max(flow.from, flow.to));
+    }
+    void run_network();
+    void stop_network() {
+        ended_ = true;
+        network_.stop();
     }
     void go_on(Time reached);
     void deal_with(Time due);
@@ -79,8 +101,37 @@ private:
     void deliver(FlowId id, Time now);
     void deliver_local(Time now);
     std::string failure(FlowId id);
+    const std::string& host_name(RoleId role) const {
+        return network_.hosts()[static_cast<std::size_t>(host_of(role))].name;
+    }
+    /// "worker 3 on host \"h4\"".
+    std::string with_host(RoleId role) const;
+    /// Whether nothing is left to happen but what helps nobody.
+    bool over() const { return seats_[0].finished && finished_ + down_ == static_cast<int>(roles_.size()); }
     void hand(RoleId role, Time now, const Event& event);
     void execute(RoleId role, Time now);
+
+    // run_faults.cpp: what crashes, returns, slows down
+    void plan_faults();
+    void schedule(FaultPlan::Unit& unit);
+    void note(const Change& change);
+    void on_fault(const Due& due);
+    bool in_vain();
+    void change(const Change& change);
+    void change(FaultPlan::Unit& unit);
+    void break_role(RoleId role, bool broken);
+    void crash(RoleId role);
+    void restart(RoleId role);
+    void end_with_server();
+    /// What is computed comes to nothing.
+    void drop_computation(RoleId role);
+    /// Messages that are scheduled to arrive from or at a role do not. Those that the server sent are added to `taken`,
+    /// payloads to `payloads`.
+    void drop_messages(RoleId role, std::vector<Taken>& taken, std::vector<BufferId>& payloads);
+    void set_speed(HostId host, double factor);
+    void set_links(const FaultPlan::Unit& unit);
+    void forget_delays();
+    HostId host_of(RoleId role) const { return placement_.host_of_role[static_cast<std::size_t>(role)]; }
 
     // run_actions.cpp: one member an action
     void act(RoleId role, Time now, const Send& action);
@@ -122,6 +173,13 @@ private:
     BufferId server_weights_ = no_buffer;  ///< last ones given to role 0
     Noise noise_;
     Pace pace_;
+    RoleId fault_role_;  ///< none of a role's: to whom faults are due, after all messages of their time
+    FaultPlan faults_;
+    std::vector<Change> changes_;        ///< that are due
+    std::vector<double> speed_;          ///< by host: factor by the platform's profiles; empty: 1
+    int down_ = 0;                       ///< roles that are, and have not finished
+    std::uint64_t steps_at_fault_ = 0;   ///< steps_ when the last fault happened,
+    std::uint64_t faults_in_a_row_ = 0;  ///< and how many did since the last step that was not theirs
     EventQueue queue_;
     Transport transport_;
     learn::BufferPool buffers_;
@@ -139,6 +197,7 @@ private:
     Time alarm_ = -1;
     Time start_ns_ = 0;  ///< of the part of the run that this is
     int finished_ = 0;
+    bool ended_ = false;  ///< nothing happens any more
     std::uint64_t steps_ = 0;
     const std::atomic<bool>* interrupted_;  ///< a signal has come; null once the server has been told
     bool timeline_ = false;

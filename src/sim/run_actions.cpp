@@ -96,8 +96,13 @@ void Run::act(RoleId role, Time now, const Compute& action) {
     const Time begin = std::max(now, seat.compute_free_ns);
     const double factor = noise_.factor({role, action.worker_seq, action.batch.count, begin, seat.seconds});
     const double sum_s = sums_ ? placement_.sum_seconds(role) : 0;
-    const double seconds = pace_.seconds(role, action.worker_seq, begin, seat.seconds * factor + sum_s);
-    seat.compute_free_ns = after(begin, seconds);
+    const double work_s = seat.seconds * factor + sum_s;
+    const double speed = speed_.empty() ? 1 : speed_[static_cast<std::size_t>(host_of(role))];
+    seat.stalled = speed <= 0;
+    if (seat.stalled)
+        seat.left_s = pace_.work(role, action.worker_seq, work_s);
+    else
+        seat.compute_free_ns = after(begin, pace_.seconds(role, action.worker_seq, begin, work_s / speed));
     buffers_.retain(action.weights);
     const BufferId gradient = buffers_.allocate();
     std::int32_t job = -1;
@@ -117,7 +122,8 @@ void Run::act(RoleId role, Time now, const Compute& action) {
         work.due = seat.compute_free_ns;
         pool_->submit(work);
     }
-    Due& due = queue_.complete(seat.compute_free_ns, role);
+    Due& due = seat.stalled ? queue_.create() : queue_.complete(seat.compute_free_ns, role);
+    due.to = role;
     emplace_in<GradientReady>(due.event, action.id, gradient, begin, seat.compute_free_ns, 0.0);
     due.job = job;
     due.weights = action.weights;
@@ -127,19 +133,9 @@ void Run::act(RoleId role, Time now, const Compute& action) {
 void Run::act(RoleId role, Time now, const Cancel& action) {
     auto& seat = seats_[static_cast<std::size_t>(role)];
     if (seat.compute == nullptr) return;
-    Due& due = *seat.compute;
-    const auto ready = std::get<GradientReady>(due.event);
+    const auto ready = std::get<GradientReady>(seat.compute->event);
     if (ready.id != action.target) return;
-    if (due.job >= 0) {
-        pool_->cancel(*jobs_[static_cast<std::size_t>(due.job)]);
-        free_jobs_.push_back(due.job);
-    }
-    queue_.cancel(due);
-    seat.compute = nullptr;
-    seat.compute_free_ns = now;
-    span(role, "compute", ready.begin_ns, now);
-    release(ready.gradient, now);
-    release(due.weights, now);
+    drop_computation(role);
     complete(role, now, Cancelled{action.target, ready.begin_ns});
 }
 
@@ -249,9 +245,15 @@ void Run::act(RoleId role, Time, const Finish& action) {
         if (timer.first == role) queue_.cancel(*timer.second);
         return timer.first == role;
     });
+    if (seats_[static_cast<std::size_t>(role)].down()) --down_;
     if (role != 0) return;
     report_.status = action.status;
     report_.detail = ending_text(action);
+    if (action.status != Status::peer_lost || action.worker < 0) return;
+    const Seat& lost = seats_[static_cast<std::size_t>(action.worker) + 1];
+    report_.detail = "at " + std::to_string(static_cast<double>(lost.down_ns) / 1e9) + " s " +
+                     with_host(action.worker + 1) + " crashed, and no round of " + scenario_.protocol.name +
+                     " ends without it";
 }
 
 void Run::act(RoleId, Time, const Keep& action) {

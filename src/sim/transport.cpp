@@ -13,6 +13,35 @@ Transport::Transport(Network& network, const std::vector<HostId>& host_of_role, 
     ports_.resize(hosts);
 }
 
+void Transport::take_out(FlowId id) {
+    const Flow& flow = (*this)[id];
+    auto& channel = channels_[static_cast<std::size_t>(flow.channel_index)];
+    if (flow.state == Flow::State::queued) take_out_of(channel.queue, id);
+    if (flow.state == Flow::State::created || flow.state == Flow::State::queued) return;
+    auto& up = port(host_of(flow.from)).up;
+    auto& down = port(host_of(flow.to)).down;
+    if (flow.state == Flow::State::moving) {
+        --up.active;
+        --down.active;
+        network_.cancel(id);
+    } else {
+        take_out_of(up.queue, id);
+        take_out_of(down.queue, id);
+    }
+    channel.moving = false;
+    ++channel.slots;
+}
+
+void Transport::take_out_of(Queue& queue, FlowId id) {
+    FlowId before = -1;
+    for (FlowId at = queue.head; at >= 0; before = at, at = (*this)[at].next) {
+        if (at != id) continue;
+        (before < 0 ? queue.head : (*this)[before].next) = (*this)[id].next;
+        if (queue.tail == id) queue.tail = before;
+        return;
+    }
+}
+
 Transport::Pair& Transport::pair_of(Pairs& pairs, RoleId lower) {
     if (pairs.first.lower < 0) return pairs.first = new_pair(lower);
     auto found = std::lower_bound(pairs.others.begin(), pairs.others.end(), lower,

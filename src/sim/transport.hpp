@@ -11,8 +11,11 @@
 namespace rubato::sim {
 
 struct Flow {
+    /// Where it is: not yet submitted, in its channel's queue, in a link's queue, or on its way.
+    enum class State : std::uint8_t { none, created, queued, waiting, moving };
     RoleId from = 0, to = 0;
     Channel channel = Channel::control;
+    State state = State::none;
     std::int32_t channel_index = -1;  ///< in the transport
     Due* due = nullptr;               ///< the delivery, scheduled when it arrives
     FlowId next = -1;                 ///< behind it in the one queue in which it waits
@@ -41,6 +44,7 @@ public:
             flows_[static_cast<std::size_t>(id)] = flow;
         }
         flows_[static_cast<std::size_t>(id)].channel_index = channel_index(flow);
+        flows_[static_cast<std::size_t>(id)].state = Flow::State::created;
         return id;
     }
     Flow& operator[](FlowId id) { return flows_[static_cast<std::size_t>(id)]; }
@@ -48,14 +52,16 @@ public:
     /// where it has arrived at once (both ends on one host).
     bool submit(FlowId id, Time now) {
         const auto channel = (*this)[id].channel_index;
+        (*this)[id].state = Flow::State::queued;
         push(channels_[static_cast<std::size_t>(channel)].queue, id);
         pump(channel, now);
         return has_local();
     }
     /// The transfer of a flow is over; its slot is taken. Starts what waited for its links and its channel.
     void arrived(FlowId id, Time now) {
-        const auto& flow = (*this)[id];
+        auto& flow = (*this)[id];
         const auto from = host_of(flow.from), to = host_of(flow.to);
+        flow.state = Flow::State::none;
         if (from != to) {
             --port(from).up.active;
             --port(to).down.active;
@@ -71,6 +77,30 @@ public:
     void slot_freed(std::int32_t channel, Time now) {
         ++channels_[static_cast<std::size_t>(channel)].slots;
         pump(channel, now);
+    }
+    /// No flow is anywhere.
+    bool empty() const { return free_.size() == flows_.size(); }
+    /// All flows of a role that has crashed, wherever they are, come to nothing: `lost` is called with each, and they
+    /// are no more. Others move up.
+    template <class F>
+    void cut(RoleId role, Time now, F&& lost) {
+        std::vector<FlowId> ended;
+        for (FlowId id = 0; id < static_cast<FlowId>(flows_.size()); ++id) {
+            const Flow& flow = (*this)[id];
+            if (flow.state == Flow::State::none || (flow.from != role && flow.to != role)) continue;
+            take_out(id);
+            ended.push_back(id);
+            lost(flow);
+        }
+        for (const FlowId id : ended) {
+            (*this)[id].state = Flow::State::none;
+            free_.push_back(id);
+        }
+        for (const FlowId id : ended) {
+            const RoleId other = (*this)[id].from == role ? (*this)[id].to : (*this)[id].from;
+            for (const RoleId end : {role, other})
+                for (auto* link : {&port(host_of(end)).down, &port(host_of(end)).up}) drain(*link, now);
+        }
     }
     /// Flows that arrived at once while others were started; the driver delivers them.
     /// Fetches what is kept of a role's first channels into the cache.
@@ -117,6 +147,9 @@ private:
         if (pairs.first.lower == lower) return pairs.first.first + place;
         return pair_of(pairs, lower).first + place;
     }
+    /// Takes a flow out of the queue that it is in, or off its way.
+    void take_out(FlowId id);
+    void take_out_of(Queue& queue, FlowId id);
     Pair& pair_of(Pairs& pairs, RoleId lower);
     Pair new_pair(RoleId lower);
     void push(Queue& queue, FlowId id) {
@@ -143,6 +176,7 @@ private:
     void admit(FlowId id, Time now) {
         auto& flow = (*this)[id];
         const auto from = host_of(flow.from), to = host_of(flow.to);
+        flow.state = Flow::State::waiting;
         if (from == to) {
             flow.started_ns = now;
             local_.push_back(id);
@@ -154,6 +188,7 @@ private:
         if (!has_room(down)) return push(down.queue, id);
         ++up.active;
         ++down.active;
+        flow.state = Flow::State::moving;
         flow.started_ns = now;
         on_start_(driver_, flow);
         network_.transfer(from, to, flow.bytes, id);

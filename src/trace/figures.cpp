@@ -43,6 +43,11 @@ void Figures::add(const Actions& actions) {
             workers_[static_cast<std::size_t>(row.worker)].times = row;
 }
 
+void Figures::add(const FaultRow& row) {
+    const std::string_view kind = row.kind;
+    ++(kind == "crash" ? faults.crashes : kind == "return" ? faults.returns : faults.links);
+}
+
 void Figures::add(const GradientRow& row) {
     outcomes.of(row.outcome) += row.count;
     const bool applied = row.outcome == Outcome::applied;

@@ -28,6 +28,17 @@ struct TargetReached {
     }
 };
 
+/// How much broke.
+struct FaultCounts {
+    std::int64_t crashes = 0, returns = 0, links = 0;
+    template <class Self, class F>
+    static void each(Self& self, F&& field) {
+        field("crashes", self.crashes);
+        field("returns", self.returns);
+        field("links", self.links);
+    }
+};
+
 /// Sums over the rows that came. Not safe for threads.
 class Figures {
 public:
@@ -35,6 +46,7 @@ public:
     Figures(const Scenario& scenario, std::int64_t samples_per_epoch);
 
     void add(const Actions& actions);
+    void add(const FaultRow& row);
     Progress progress(Time now_ns) const;
 
     /// Sums over the workers that came to their end.
@@ -66,6 +78,7 @@ public:
     Metrics metrics;
     std::optional<double> best_valid_error;
     std::optional<TargetReached> target;
+    FaultCounts faults;
 
     double epochs() const;
     WorkerTimes worker_times() const;
@@ -90,6 +103,7 @@ private:
         field("metrics", self.metrics);
         field("best_valid_error", self.best_valid_error);
         field("target", self.target);
+        field("faults", self.faults);
         field("workers", self.workers_);
     }
     /// An outcome that is not yet in its worker's figures.

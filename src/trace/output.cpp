@@ -52,6 +52,8 @@ Output::Output(const Scenario& scenario, const RecorderOptions& options)
     open(evals_, path("evals.csv"), evals_header, sizes.evals);
     if (traits(make_policy(scenario.protocol, scenario.lambda())).controller)
         open(controller_, path("controller.csv"), controller_header, sizes.controller);
+    faults_size_ = sizes.faults;
+    if (sizes.faults >= 0) open(faults_, path("faults.csv"), faults_header, sizes.faults);
     if (rank_ == 0) return;
     if (scenario.trace.timeline) open(timeline_, path("timeline.csv"), timeline_header, sizes.timeline);
     if (scenario.trace.events) log_.emplace(path("events.log"), header_, state_);
@@ -91,7 +93,8 @@ void Output::remove_leftovers(const TraceSpec& trace, bool resumes) const {
     const std::pair<const char*, bool> names[] = {{"summary.json", true},          {"workers.csv", true},
                                                   {"servers.csv", true},           {"gradients.csv", !trace.gradients},
                                                   {"updates.csv", !trace.updates}, {"timeline.csv", !trace.timeline},
-                                                  {"events.log", !trace.events},   {"controller.csv", !resumes}};
+                                                  {"events.log", !trace.events},   {"controller.csv", !resumes},
+                                                  {"faults.csv", !resumes}};
     for (const auto& [name, remove] : names) {
         std::error_code error;  // where nothing can be removed nothing can be written, which is reported then
         if (remove) std::filesystem::remove(path(name), error);
@@ -130,7 +133,7 @@ void Output::write(const GradientRow& row) {
 TableSizes Output::mark() {
     flush();
     const auto size = [](const std::optional<LineFile>& file) { return file ? file->size() : -1; };
-    return {size(gradients_), size(updates_), size(evals_), size(timeline_), size(controller_)};
+    return {size(gradients_), size(updates_), size(evals_), size(timeline_), size(controller_), size(faults_)};
 }
 
 void Output::write(Time now, RoleId role, const Event& event, const Actions& actions) {
@@ -146,14 +149,21 @@ void Output::write(const Span& span) {
     if (timeline_) write_row(*timeline_, span);
 }
 
+// Runs without faults have no such table.
+void Output::write(const FaultRow& row) {
+    if (rank_ > 0) return;
+    if (!faults_) open(faults_, path("faults.csv"), faults_header, faults_size_);
+    faults_->append(fault_line(row));
+}
+
 void Output::flush() {
-    for (auto* file : {&gradients_, &updates_, &evals_, &timeline_, &controller_})
+    for (auto* file : {&gradients_, &updates_, &evals_, &timeline_, &controller_, &faults_})
         if (*file) (*file)->flush();
     if (log_) log_->flush();
 }
 
 void Output::close() {
-    for (auto* file : {&gradients_, &updates_, &evals_, &timeline_, &controller_})
+    for (auto* file : {&gradients_, &updates_, &evals_, &timeline_, &controller_, &faults_})
         if (*file) (*file)->close();
     if (log_) log_->finish();
 }

@@ -33,6 +33,7 @@ public:
     /// Hands the tables to the kernel and tells how long they are.
     TableSizes mark();
     void write(const Span& span);
+    void write(const FaultRow& row);
     bool logs_events() const { return log_.has_value(); }
     void flush();
     /// Closes what rows go to; the parts of a rank are whole then.
@@ -61,7 +62,8 @@ private:
     int rank_;
     std::int64_t every_;
     bool sums_;  ///< rows of gradients may stand for several
-    std::optional<LineFile> gradients_, updates_, evals_, timeline_, controller_;
+    std::optional<LineFile> gradients_, updates_, evals_, timeline_, controller_, faults_;
+    std::int64_t faults_size_ = -1;  ///< of what a run has that goes on
     std::optional<EventLogWriter> log_;
 };
 

@@ -147,6 +147,13 @@ void Recorder::span(const Span& span) {
     impl_->output->write(span);
 }
 
+void Recorder::fault(const FaultRow& row) {
+    const std::lock_guard lock(impl_->mutex);
+    impl_->figures.add(row);
+    impl_->rethrow();
+    if (impl_->output) impl_->output->write(row);
+}
+
 void Recorder::rows(const Actions& rows) {
     const std::lock_guard lock(impl_->mutex);
     impl_->figures.add(rows);

@@ -31,6 +31,16 @@ struct Span {
     std::int64_t bytes = 0;
 };
 
+/// What broke or was whole again; a row of faults.csv.
+struct FaultRow {
+    Time time_ns = 0;
+    const char* kind = "";  ///< crash | return | link
+    RoleId role = -1;       ///< -1: of a link
+    std::string host = {};
+    std::string link = {};
+    double bandwidth_factor = 1, latency_factor = 1;  ///< of a link, from now on
+};
+
 /// Totals of one server, from the driver's lanes; a row of servers.csv.
 struct ServerRow {
     RoleId role = 0;
@@ -56,7 +66,7 @@ struct ServerRow {
 
 /// How long the tables are, in bytes; -1: there is none.
 struct TableSizes {
-    std::int64_t gradients = -1, updates = -1, evals = -1, timeline = -1, controller = -1;
+    std::int64_t gradients = -1, updates = -1, evals = -1, timeline = -1, controller = -1, faults = -1;
     template <class Self, class F>
     static void each(Self& self, F&& field) {
         field("gradients", self.gradients);
@@ -64,6 +74,7 @@ struct TableSizes {
         field("evals", self.evals);
         field("timeline", self.timeline);
         field("controller", self.controller);
+        field("faults", self.faults);
     }
 };
 
@@ -166,6 +177,7 @@ public:
     /// With trace.timeline only; drivers may ask `wants_timeline` first.
     void span(const Span& span);
     bool wants_timeline() const;
+    void fault(const FaultRow& row);
     /// Rows that a role of another process stated.
     void rows(const Actions& rows);
     /// Hands what is written to the kernel.

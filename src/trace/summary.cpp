@@ -179,6 +179,8 @@ std::string summary_text(const Scenario& scenario, const RecorderOptions& option
     add_learning(out, figures, report);
     out["setting"] = setting(scenario);
     out["schedule"] = schedule(scenario, options);
+    out["faults"] = {
+        {"crashes", figures.faults.crashes}, {"returns", figures.faults.returns}, {"links", figures.faults.links}};
     out["engine"] = {{"wall_s", number(report.wall_s)},
                      {"messages_per_s", ratio(static_cast<double>(report.messages), report.wall_s)},
                      {"peak_rss_bytes", peak_rss_bytes()},

@@ -79,6 +79,9 @@ void each(const Scenario& scenario, const Figures& figures, const DriverReport& 
     put("setting.global_batch", std::int64_t{scenario.lambda()} * scenario.workers.batch_size);
     put("setting.model", scenario.model.name);
     put("setting.cost", scenario.cost.model);
+    put("faults.crashes", figures.faults.crashes);
+    put("faults.returns", figures.faults.returns);
+    put("faults.links", figures.faults.links);
     put("engine.wall_s", report.wall_s);
     put("engine.messages_per_s", ratio(static_cast<double>(report.messages), report.wall_s));
     put("engine.peak_rss_bytes", peak_rss_bytes());

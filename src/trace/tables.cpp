@@ -178,6 +178,18 @@ std::string worker_line(WorkerId worker, const Place& place, const Outcomes& out
     return (line << times->inquiries << times->pulls).done();
 }
 
+std::string fault_line(const FaultRow& row) {
+    Line line;
+    line << row.time_ns << std::string(row.kind);
+    if (row.role >= 0)
+        line << std::int64_t{row.role} << row.host;
+    else
+        line.empty(2);
+    if (row.link.empty()) return line.empty(3).done();
+    line << row.link << std::optional(row.bandwidth_factor) << std::optional(row.latency_factor);
+    return line.done();
+}
+
 std::string server_line(const ServerRow& row, const Place& place, Time run_ns) {
     const Time busy_ns = row.push_ns + row.update_ns + row.pull_ns + row.evaluate_ns;
     Line line;

@@ -25,6 +25,7 @@ inline constexpr std::string_view controller_header =
     "time_ns,worker,pushes,slowest,slowest_pushes,gap,last_push_ns,interval_ns,slowest_last_push_ns,"
     "slowest_interval_ns,r_limit,granted,predicted_ns,slowest_predicted_ns";
 inline constexpr std::string_view timeline_header = "role,kind,begin_ns,end_ns,peer,bytes";
+inline constexpr std::string_view faults_header = "time_ns,kind,role,host,link,bandwidth_factor,latency_factor";
 inline constexpr std::string_view workers_header =
     "worker,device,host,gradients,applied,dropped,cancelled,leftover,staleness_mean,staleness_p99,compute_s,"
     "push_queued_s,push_moving_s,pull_request_s,pull_moving_s,policy_wait_s,apply_wait_s,evaluate_s,idle_s,inquiries,"
@@ -60,6 +61,8 @@ struct Outcomes {
 std::string worker_line(WorkerId worker, const Place& place, const Outcomes& outcomes,
                         std::optional<double> staleness_mean, std::optional<std::int64_t> staleness_p99,
                         const std::optional<WorkerRow>& times, Time run_ns);
+/// One line of faults.csv without its newline.
+std::string fault_line(const FaultRow& row);
 /// One line of servers.csv without its newline. Idle is what remains of `run_ns`, the time of the last applied update.
 std::string server_line(const ServerRow& row, const Place& place, Time run_ns);
 

@@ -8,6 +8,7 @@
 
 #include <cmath>
 #include <queue>
+#include <set>
 #include <vector>
 
 namespace rubato::test {
@@ -26,8 +27,11 @@ public:
     void at(Time when) override { alarm_ = when; }
     void transfer(sim::HostId, sim::HostId, double bytes, std::int64_t token) override {
         const double stretch = 1 + jitter_ * stream_.uniform();
-        arrivals_.push({now_ + std::llround((latency_s_ + bytes / bandwidth_) * stretch * 1e9), next_++, token});
+        arrivals_.push(
+            {now_ + std::llround((latency_s_ + bytes / (bandwidth_ * share_)) * stretch * 1e9), next_++, token});
     }
+    void cancel(std::int64_t token) override { cancelled_.insert(token); }
+    void degrade(const std::string&, double bandwidth_factor, double) override { share_ = bandwidth_factor; }
     Time control_delay(sim::HostId, sim::HostId, double) override { return std::llround(latency_s_ * 1e9); }
     void run(sim::NetworkSink& sink) override {
         stopped_ = false;
@@ -36,6 +40,10 @@ public:
             if (!arrivals_.empty() && (alarm_ < 0 || arrivals_.top().at <= alarm_)) {
                 const auto arrival = arrivals_.top();
                 arrivals_.pop();
+                if (const auto it = cancelled_.find(arrival.token); it != cancelled_.end()) {
+                    cancelled_.erase(it);
+                    continue;
+                }
                 now_ = std::max(now_, arrival.at);
                 sink.on_transfer(arrival.token, fails_after-- != 0);
             } else {
@@ -60,7 +68,8 @@ private:
             return at != other.at ? at > other.at : sequence > other.sequence;
         }
     };
-    double latency_s_, bandwidth_, jitter_;
+    double latency_s_, bandwidth_, jitter_, share_ = 1;
+    std::multiset<std::int64_t> cancelled_;  ///< tokens: of several with one, the first to arrive is an older one
     learn::Stream stream_;
     std::vector<sim::HostInfo> hosts_;
     std::vector<std::string> warnings_;

@@ -47,6 +47,13 @@ public:
         stop(worker);
         release(orders);
     }
+    /// What was withheld for its sake need wait no longer.
+    void on_lost(WorkerId worker, Orders& orders) {
+        stop(worker);
+        std::erase(waiting_, worker);
+        orders.fire = admit_ == Admit::withhold && arrived_ >= c_ && spares();
+        if (!orders.fire) release(orders);
+    }
     Decision on_arrival(const Arrival& arrival, Orders& orders) {
         stop(arrival.worker);
         if (arrival.version - arrival.read_version > bound_) {
@@ -54,10 +61,7 @@ public:
             return {.discard = true};
         }
         ++arrived_;
-        // An update now must leave nothing under way too stale.
-        const bool spares =
-            admit_ != Admit::withhold || computing_.empty() || version_ + 1 <= computing_.lowest() + bound_;
-        if (arrived_ >= c_ && spares) return {.fire = true};
+        if (arrived_ >= c_ && spares()) return {.fire = true};
         release(orders);
         return {};
     }
@@ -86,6 +90,10 @@ public:
     }
 
 private:
+    /// Whether an update now leaves nothing under way too stale.
+    bool spares() const {
+        return admit_ != Admit::withhold || computing_.empty() || version_ + 1 <= computing_.lowest() + bound_;
+    }
     /// Whether one more gradient on the present version keeps the bound, whatever the order of arrivals.
     bool may_start() const {
         if (admit_ == Admit::discard) return true;

@@ -24,6 +24,15 @@ public:
         arrived_.clear();
     }
     void on_idle(WorkerId, Orders&) { --busy_; }
+    /// What it has given to the round stays there. Where nobody is left to wait for, the round makes do with that.
+    void on_lost(WorkerId worker, Orders& orders) {
+        if (const auto given = std::find(arrived_.begin(), arrived_.end(), worker); given != arrived_.end())
+            *given = nobody;
+        else
+            --busy_;
+        orders.fire = busy_ == 0 && !arrived_.empty();
+    }
+    void on_back(WorkerId) { ++busy_; }
     /// Where nobody else computes any more, as at the end of the data, the round makes do with what it has.
     Decision on_arrival(const Arrival& arrival, Orders& orders) {
         if (arrival.read_version < arrival.version) {
@@ -35,6 +44,7 @@ public:
         return {.fire = static_cast<int>(arrived_.size()) == needed_ || busy_ == 0};
     }
     void on_applied(Time, Orders& orders) {
+        std::erase(arrived_, nobody);
         std::sort(arrived_.begin(), arrived_.end());
         busy_ += static_cast<int>(arrived_.size());
         orders.release.insert(orders.release.end(), arrived_.begin(), arrived_.end());
@@ -50,6 +60,7 @@ public:
     }
 
 private:
+    static constexpr WorkerId nobody = -1;
     int lambda_ = 1;
     int needed_ = 1;
     int busy_ = 1;                   ///< workers that have a batch, or may ask for one

@@ -41,6 +41,17 @@ public:
         for (WorkerId other = 0; single_ && other < lambda(); ++other)
             if (state_[at(other)] == held && owner(next(other) - k_) == worker) let_go(other, orders);
     }
+    /// Its iterations are done without it, as those of a worker without a batch.
+    void on_lost(WorkerId worker, Orders& orders) {
+        if (state_[at(worker)] != gone) on_idle(worker, orders);
+    }
+    /// It goes on with the first of its iterations that was not done without it.
+    void on_back(WorkerId worker) {
+        if (state_[at(worker)] != gone) return;
+        state_[at(worker)] = busy;
+        --gone_;
+        while (next(worker) < first_open_) ++done_of_[at(worker)];
+    }
     Decision on_arrival(const Arrival& arrival, Orders&) {
         pushed_ = arrival.worker;
         return {.fire = true};

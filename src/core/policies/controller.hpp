@@ -60,6 +60,7 @@ public:
         row.interval_ns = before >= 0 ? now - before - waited_ns : -1;
         row.last_ns = now;
     }
+    void forget(WorkerId worker) { rows_[static_cast<std::size_t>(worker)] = {}; }
     const PushTimes& of(WorkerId worker) const { return rows_[static_cast<std::size_t>(worker)]; }
 
     bool operator==(const PushTable&) const = default;

@@ -41,6 +41,13 @@ public:
         --workers_[static_cast<std::size_t>(of(worker) - lowest_)];
         return trim();
     }
+    /// One that has retired is with the others again, at the lowest count at least: nobody waits for what it missed.
+    void revive(WorkerId worker) {
+        if (!retired(worker)) return;
+        if (!empty() && of(worker) < lowest_) counts_[at(worker)] = lowest_;
+        gone_[at(worker)] = 0;
+        rebuild();
+    }
     /// Those who have retired are with the others again, at the lowest count at least.
     void revive() {
         for (std::size_t i = 0; i < gone_.size(); ++i)

@@ -50,13 +50,14 @@ struct Decision {
 /// the steady state.
 struct Orders {
     std::vector<WorkerId> cancel;           ///< what they compute on is no longer wanted
+    bool fire = false;                      ///< after a loss: what was taken in so far makes an update now
     bool round = false;                     ///< policies with rounds: the present one is over, deal the next
     std::vector<WorkerId> release;          ///< may go on, in this order
     std::vector<ControllerRow> controller;  ///< what was predicted and granted
-    bool any() const { return round || !release.empty() || !cancel.empty() || !controller.empty(); }
+    bool any() const { return fire || round || !release.empty() || !cancel.empty() || !controller.empty(); }
     void clear() {
         cancel.clear();
-        round = false;
+        fire = round = false;
         release.clear();
         controller.clear();
     }
@@ -75,6 +76,8 @@ struct PolicyDefaults {
     void on_round(int) {}
     Ready on_ready(WorkerId) { return Ready::start; }
     void on_idle(WorkerId, Orders&) {}
+    void on_lost(WorkerId, Orders&) {}
+    void on_back(WorkerId) {}
     void on_applied(Time, Orders&) {}
     std::vector<Wait> waiting() const { return {}; }
     template <class Self, class F>

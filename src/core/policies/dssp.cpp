@@ -133,6 +133,22 @@ void Dssp::on_idle(WorkerId worker, Orders& orders) {
     let_go(worker, rose, pushed_ns_, orders);
 }
 
+void Dssp::on_lost(WorkerId worker, Orders& orders) {
+    by_count_.remove(worker);
+    by_worker_.remove(worker);
+    grants_[at(worker)] = 0;
+    on_idle(worker, orders);
+}
+
+// Its intervals begin anew: the time that it was away is none.
+void Dssp::on_back(WorkerId worker) {
+    counts_.revive(worker);
+    table_.forget(worker);
+    held_ns_[at(worker)] = 0;
+    rank(worker);
+    if (gap(worker) > spec_.lower_bound) hold(worker, pushed_ns_);
+}
+
 WorkerId Dssp::slowest_by_count() {
     if (spec_.slowest != DsspSpec::Slowest::oldest) return counts_.slowest();
     return ranked_.empty() ? -1 : ranked_.begin()->second;

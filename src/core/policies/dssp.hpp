@@ -30,6 +30,8 @@ public:
     }
     Ready on_ready(WorkerId worker) { return waits(worker) ? Ready::hold : Ready::start; }
     void on_idle(WorkerId worker, Orders& orders);
+    void on_lost(WorkerId worker, Orders& orders);
+    void on_back(WorkerId worker);
     Decision on_arrival(const Arrival& arrival, Orders&) {
         pushed_ = arrival.worker;
         pushed_ns_ = arrival.now_ns;

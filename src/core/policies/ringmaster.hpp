@@ -25,6 +25,9 @@ public:
     void on_idle(WorkerId worker, Orders&) {
         if (cancel_) computing_.remove(worker);
     }
+    void on_lost(WorkerId worker, Orders&) {
+        if (cancel_) computing_.remove(worker);
+    }
     Decision on_arrival(const Arrival& arrival, Orders&) {
         if (cancel_) computing_.remove(arrival.worker);
         const bool fresh = arrival.version - arrival.read_version < threshold_;

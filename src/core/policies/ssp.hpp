@@ -31,6 +31,16 @@ public:
         else if (counts_.retire(worker))
             release_all(orders);
     }
+    void on_lost(WorkerId worker, Orders& orders) {
+        if (!bound_) return;
+        waiting_.remove(worker);
+        if (counts_.retire(worker)) release_all(orders);
+    }
+    void on_back(WorkerId worker) {
+        if (!bound_) return;
+        counts_.revive(worker);
+        if (ahead(worker)) waiting_.add(worker);
+    }
     Decision on_arrival(const Arrival& arrival, Orders&) {
         pushed_ = arrival.worker;
         return {.fire = true};

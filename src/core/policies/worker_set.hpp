@@ -15,6 +15,9 @@ public:
     explicit WorkerSet(int lambda = 0) : words_((static_cast<std::size_t>(lambda) + 63) / 64, 0) {}
 
     void add(WorkerId worker) { words_[static_cast<std::size_t>(worker) / 64] |= std::uint64_t{1} << (worker % 64); }
+    void remove(WorkerId worker) {
+        words_[static_cast<std::size_t>(worker) / 64] &= ~(std::uint64_t{1} << (worker % 64));
+    }
     /// Appends all, in order, and leaves none.
     void take(std::vector<WorkerId>& out) {
         for (std::size_t i = 0; i < words_.size(); ++i)

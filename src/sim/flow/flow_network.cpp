@@ -45,6 +45,8 @@ public:
         return true;
     }
     void transfer(HostId from, HostId to, double bytes, std::int64_t token) override;
+    void cancel(std::int64_t token) override;
+    void degrade(const std::string& link, double bandwidth_factor, double latency_factor) override;
     Time control_delay(HostId from, HostId to, double bytes) override;
     void run(NetworkSink& sink) override;
     void stop() override { stopped_ = true; }
@@ -72,6 +74,9 @@ private:
     void end_next(NetworkSink& sink);
     void report(NetworkSink& sink, std::int32_t flow);
     void couple(std::int32_t flow);
+    /// Takes a flow that has its latency behind it out of the sharing.
+    void take_out(std::int32_t flow);
+    void share(std::int32_t flow);
 
     TreePlatform platform_;
     Moving moving_;
@@ -99,6 +104,7 @@ void FlowNetwork::transfer(HostId from, HostId to, double bytes, std::int64_t to
     MovingFlow& flow = moving_[id];
     const double latency = platform_.latency(from, to);
     flow.token = token;
+    flow.live = true;
     flow.sequence = next_++;
     flow.from = from;
     flow.to = to;
@@ -145,9 +151,54 @@ void FlowNetwork::activate(NetworkSink& sink) {
     go_to(date);
     const MovingFlow& flow = moving_[id];
     if (flow.from == flow.to) return report(sink, id);
+    share(id);
+}
+
+void FlowNetwork::share(std::int32_t id) {
+    const MovingFlow& flow = moving_[id];
     const bool general =
         !platform_.star() || solver_.uses(2 * flow.from) || solver_.uses(2 * flow.to + 1) || !hubs_.add(id);
     if (general) couple(id);
+}
+
+void FlowNetwork::take_out(std::int32_t id) {
+    if (moving_[id].hub >= 0) return hubs_.remove(id);
+    moving_.advance(moving_[id]);
+    moving_.unschedule(id);
+    solver_.remove(id);
+}
+
+void FlowNetwork::cancel(std::int64_t token) {
+    for (std::int32_t id = 0; id < static_cast<std::int32_t>(moving_.flows.size()); ++id) {
+        if (!moving_[id].live || moving_[id].token != token) continue;
+        const auto waiting = begins_.items();
+        const auto begin =
+            std::find_if(waiting.begin(), waiting.end(), [&](const auto& item) { return item.id == id; });
+        if (begin != waiting.end())
+            begins_.erase(begins_.first() + static_cast<std::size_t>(begin - waiting.begin()),
+                          [](std::int32_t, std::int32_t) {});
+        else
+            take_out(id);
+        moving_[id].live = false;
+        moving_.free.push_back(id);
+        return;
+    }
+}
+
+// All that moves is shared anew: it happens seldom.
+void FlowNetwork::degrade(const std::string& link, double bandwidth_factor, double latency_factor) {
+    if (latency_factor != 1)
+        throw PlatformError("cluster.network.model \"flow\" cannot change the latency of a link (\"" + link +
+                            "\") in a run; \"simgrid\" can");
+    std::vector<std::int32_t> sharing;
+    for (std::int32_t id = 0; id < static_cast<std::int32_t>(moving_.flows.size()); ++id)
+        if (moving_[id].live) sharing.push_back(id);
+    for (const auto& item : begins_.items()) std::erase(sharing, item.id);
+    std::sort(sharing.begin(), sharing.end(),
+              [&](std::int32_t a, std::int32_t b) { return moving_[a].sequence < moving_[b].sequence; });
+    for (const std::int32_t id : sharing) take_out(id);
+    platform_.scale_bandwidth(link, bandwidth_factor);
+    for (const std::int32_t id : sharing) share(id);
 }
 
 /// Hands a flow to the general solver, and with it the hubs that it couples.
@@ -175,6 +226,7 @@ void FlowNetwork::end_next(NetworkSink& sink) {
 
 void FlowNetwork::report(NetworkSink& sink, std::int32_t id) {
     const std::int64_t token = moving_[id].token;
+    moving_[id].live = false;
     moving_.free.push_back(id);
     sink.on_transfer(token, true);
 }

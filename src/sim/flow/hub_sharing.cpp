@@ -120,6 +120,20 @@ void HubSharing::end_pinned(std::int32_t flow) {
     leave(flow);
 }
 
+void HubSharing::remove(std::int32_t flow) {
+    MovingFlow& moving = moving_[flow];
+    Hub& hub = hub_at(moving.hub);
+    advance(hub);
+    if (moving.shared) {
+        unshare(hub, flow);
+    } else {
+        moving_.advance(moving);
+        moving_.unschedule(flow);
+    }
+    leave(flow);
+    moving_[flow].hub = moving_[flow].leaf = -1;
+}
+
 /// The flow is in no heap any more.
 void HubSharing::leave(std::int32_t flow) {
     const MovingFlow& moving = moving_[flow];

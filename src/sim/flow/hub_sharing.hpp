@@ -24,6 +24,8 @@ public:
     /// Ends the next flow of a hub, at its date, or one by itself, which is no longer among the ends.
     std::int32_t end_next(std::int32_t hub);
     void end_pinned(std::int32_t flow);
+    /// Takes out a flow that has not ended; `left` is bytes again.
+    void remove(std::int32_t flow);
     /// Takes all flows off the hub that the link belongs to; `left` is bytes again. None where there is no such hub.
     void dissolve(LinkId link, std::vector<std::int32_t>& flows);
 

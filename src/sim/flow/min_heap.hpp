@@ -23,6 +23,8 @@ public:
     };
 
     bool empty() const { return items_.size() == front_; }
+    /// The position of the first of items().
+    std::size_t first() const { return front_; }
     std::size_t size() const { return items_.size() - front_; }
     const Item& top() const { return items_[front_]; }
     /// In no order that means anything. Keys may be changed as long as their order stays.

@@ -21,6 +21,7 @@ struct MovingFlow {
     std::int32_t position = -1;             ///< in the heap that it is in
     std::int32_t hub = -1, leaf = -1;       ///< of HubSharing; a hub of -1: MaxMin has it
     std::int32_t next = -1, previous = -1;  ///< of the same leaf
+    bool live = false;                      ///< it is under way
     bool shared = false;                    ///< in a hub's heap, not by itself among the ends
 };
 

@@ -1,5 +1,6 @@
 #include "sim/flow/tree_platform.hpp"
 
+#include "sim/platform/no_such.hpp"
 #include "sim/platform/platform_json.hpp"
 
 #include <algorithm>
@@ -71,6 +72,7 @@ void TreePlatform::build_tree(const TreeShape& tree) {
     const std::size_t n = nodes_.size();
     for (std::size_t host = 0; host < n; ++host)
         nodes_[host].above = static_cast<std::int32_t>(n) + tree.switch_of_host[host];
+    for (const TreeShape::Switch& each : tree.switches) switches_.push_back(each.name);
     for (const TreeShape::Switch& each : tree.switches)
         nodes_.push_back({each.link.bandwidth, each.link.latency,
                           each.under < 0 ? -1 : static_cast<std::int32_t>(n) + each.under, 0});
@@ -85,6 +87,18 @@ void TreePlatform::measure() {
             ++node.depth;
         depth_ = std::max(depth_, static_cast<int>(node.depth));
     }
+}
+
+void TreePlatform::scale_bandwidth(const std::string& name, double factor) {
+    std::vector<std::string> names;
+    for (const HostInfo& host : hosts_) names.push_back(host.name);
+    names.insert(names.end(), switches_.begin(), switches_.end());
+    const auto found = std::ranges::find(names, name);
+    if (found == names.end()) throw no_such("link", name, names);
+    if (full_.empty())
+        for (const Node& node : nodes_) full_.push_back(node.bandwidth);
+    const auto node = static_cast<std::size_t>(found - names.begin());
+    nodes_[node].bandwidth = full_[node] * factor;
 }
 
 /// Calls `up` for each node whose upward link the route takes, and `down` likewise (from the host to the top).

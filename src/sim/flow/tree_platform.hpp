@@ -27,6 +27,9 @@ public:
     /// Most links of a route.
     int longest_route() const { return 2 * depth_; }
     double bandwidth(LinkId link) const { return nodes_[static_cast<std::size_t>(link / 2)].bandwidth; }  ///< bytes/s
+    /// From now on the link above a host or a switch has so many times the bandwidth that the platform gives it. Throws
+    /// PlatformError where there is no such node.
+    void scale_bandwidth(const std::string& name, double factor);
     /// s of the route between two hosts; 0 within one.
     double latency(HostId from, HostId to) const;
     /// Bytes/s of the narrowest link; infinite within a host.
@@ -52,7 +55,9 @@ private:
     void measure();
 
     std::vector<HostInfo> hosts_;
-    std::vector<Node> nodes_;  ///< hosts, then switches; of a star the center is not among them
+    std::vector<std::string> switches_;  ///< names of the nodes after the hosts, as far as they have any
+    std::vector<double> full_;           ///< bandwidths of the platform, by node; empty: nothing was scaled yet
+    std::vector<Node> nodes_;            ///< hosts, then switches; of a star the center is not among them
     int depth_ = 1;
     bool star_ = false;
 };

@@ -230,4 +230,22 @@ void Recomputation::on(RoleId role, const Abandoned&) {
     its.computing.clear();
 }
 
+// What was on its way from or to it arrives nowhere.
+void Recomputation::on(RoleId role, const Crashed&) {
+    auto& its = seat(role);
+    for (auto& [id, computing] : its.computing) {
+        pool_->cancel(*computing.job);
+        buffers_.release(computing.weights);
+        buffers_.release(computing.gradient);
+    }
+    its.computing.clear();
+    its.untaken.clear();
+    for (auto& [key, sent] : channels_) {
+        if (std::get<0>(key) != role && std::get<1>(key) != role) continue;
+        for (const Sent& each : sent)
+            if (each.handle != no_buffer) buffers_.release(each.handle);
+        sent.clear();
+    }
+}
+
 }  // namespace rubato::sim

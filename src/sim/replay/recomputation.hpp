@@ -153,6 +153,7 @@ private:
     void on(RoleId role, const Evaluated& event);
     void on(RoleId role, const Abandoned& event);
     void on(RoleId role, const Stepped& event);
+    void on(RoleId role, const Crashed& event);
     /// Events that move no buffer.
     template <class Other>
     void on(RoleId, const Other&) {}

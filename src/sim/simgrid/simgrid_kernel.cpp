@@ -16,6 +16,11 @@ extern double simgrid_clock __asm__("_ZN7simgrid6kernel10EngineImpl4now_E") __at
 extern "C" void simgrid_handle_ended_actions(const simgrid::kernel::EngineImpl*) __asm__(
     "_ZNK7simgrid6kernel10EngineImpl20handle_ended_actionsEv") __attribute__((weak));
 
+// And what profiles have in store, which the engine follows only as long as something else is to come.
+extern char simgrid_future __asm__("future_evt_set") __attribute__((weak));
+extern "C" double simgrid_next_date(const void*) __asm__("_ZNK7simgrid6kernel7profile12FutureEvtSet9next_dateEv")
+    __attribute__((weak));
+
 namespace rubato::sim {
 
 namespace s4u = simgrid::s4u;
@@ -97,6 +102,11 @@ void KernelClock::soon(std::function<void()> call) {
         soon_.push_back(std::move(call));
     else
         simgrid::kernel::timer::Timer::set(now(), [call = std::move(call)] { call(); });
+}
+
+double KernelClock::next_change() const {
+    if (network_ != nullptr || &simgrid_future == nullptr || &simgrid_next_date == nullptr) return -1;
+    return simgrid_next_date(&simgrid_future);
 }
 
 void KernelClock::run() {

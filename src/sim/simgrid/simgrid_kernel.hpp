@@ -39,6 +39,8 @@ public:
     void clear();
     /// Calls once, at the engine's present time, after what is under way in the kernel.
     void soon(std::function<void()> call);
+    /// When a profile changes something next, in seconds of the engine; -1: never.
+    double next_change() const;
     /// Until neither an alarm nor a call nor a transfer is left.
     void run();
 

@@ -2,6 +2,7 @@
 //
 // Only SimGrid's public interface here; timers and the kernel's own state are simgrid_kernel.cpp's.
 #include "sim/network.hpp"
+#include "sim/platform/no_such.hpp"
 #include "sim/simgrid/simgrid_kernel.hpp"
 #include "sim/simgrid/simgrid_platform.hpp"
 
@@ -12,6 +13,7 @@
 #include <deque>
 #include <exception>
 #include <limits>
+#include <map>
 #include <optional>
 
 namespace rubato::sim {
@@ -21,7 +23,9 @@ namespace {
 namespace s4u = simgrid::s4u;
 
 bool engine_in_use = false;
-bool something_went_off = false;  ///< a host or link, once; before, routes need not be looked at
+class SimgridNetwork;
+SimgridNetwork* open_network_value = nullptr;  ///< the one that is open
+bool something_went_off = false;               ///< a host or link, once; before, routes need not be looked at
 
 Time to_ns(double seconds) {
     if (!(seconds < 9e9))
@@ -40,6 +44,9 @@ public:
     Time now() const override { return to_ns(s4u::Engine::get_clock() - start_); }
     void at(Time when) override;
     void transfer(HostId from, HostId to, double bytes, std::int64_t token) override;
+    void cancel(std::int64_t token) override;
+    void degrade(const std::string& link, double bandwidth_factor, double latency_factor) override;
+    Time next_change() override;
     Time control_delay(HostId from, HostId to, double bytes) override;
     void run(NetworkSink& sink) override;
     void stop() override;
@@ -54,6 +61,11 @@ private:
         std::int64_t token = 0;
         s4u::CommPtr comm;
         bool active = false;
+        HostId from = 0, to = 0;
+    };
+    /// What the platform says of a link.
+    struct Whole {
+        double bandwidth, latency;
     };
 
     struct KnownRoute {
@@ -67,6 +79,12 @@ private:
     const Route& cached_route(HostId from, HostId to);
     void require_route(HostId from, HostId to);
     bool path_is_on(HostId from, HostId to) const;
+    bool ends_are_on(HostId from, HostId to) const { return host(from).is_on() && host(to).is_on(); }
+    /// Tells the sink, once the kernel has done what it is doing.
+    /// Tells the sink of a host, once the kernel has done what it is doing.
+    template <class F>
+    void tell_of(const s4u::Host& host, F&& call);
+    void forget_routes();
     Flow& take_flow();
     void report_at_once(std::int64_t token, bool ok);
     void cancel_flows();
@@ -78,6 +96,7 @@ private:
     ModelFactors factors_;
     std::vector<std::uint8_t> known_of_first_;     ///< routes between host 0 and the others: 1 there, 2 back
     std::vector<std::vector<KnownRoute>> routes_;  ///< [the higher of the two hosts], sorted by key
+    std::map<s4u::Link*, Whole> whole_;            ///< links that were changed
     std::deque<Flow> flows_;
     std::vector<Flow*> free_, retired_;
     std::optional<KernelClock> clock_;
@@ -96,6 +115,7 @@ SimgridNetwork::SimgridNetwork(const NetworkRequest& request) {
     known_of_first_.resize(platform_->hosts.size());
     clock_.emplace([this] { guarded([this] { sink_->on_alarm(); }); }, platform_->profiles);
     engine_in_use = true;
+    open_network_value = this;
 }
 
 SimgridNetwork::~SimgridNetwork() {
@@ -103,12 +123,27 @@ SimgridNetwork::~SimgridNetwork() {
     cancel_flows();
     flows_.clear();
     engine_in_use = false;
+    open_network_value = nullptr;
 }
 
 void SimgridNetwork::connect_once() {
     static const bool once = [] {
         s4u::Activity::on_completion_cb(&SimgridNetwork::completed);
-        s4u::Host::on_state_change_cb([](const s4u::Host& host) { something_went_off |= !host.is_on(); });
+        s4u::Host::on_state_change_cb([](const s4u::Host& host) {
+            something_went_off |= !host.is_on();
+            if (open_network_value != nullptr)
+                open_network_value->tell_of(
+                    host, [on = host.is_on()](NetworkSink& sink, HostId id) { sink.on_host(id, on); });
+        });
+        s4u::Host::on_speed_change_cb([](const s4u::Host& host) {
+            const double factor = host.get_available_speed();
+            if (open_network_value != nullptr)
+                open_network_value->tell_of(host,
+                                            [factor](NetworkSink& sink, HostId id) { sink.on_speed(id, factor); });
+        });
+        s4u::Link::on_bandwidth_change_cb([](const s4u::Link&) {
+            if (open_network_value != nullptr) open_network_value->forget_routes();
+        });
         s4u::Link::on_state_change_cb([](const s4u::Link& link) { something_went_off |= !link.is_on(); });
         return true;
     }();
@@ -127,6 +162,63 @@ void SimgridNetwork::guarded(F&& call) {
     }
 }
 
+template <class F>
+void SimgridNetwork::tell_of(const s4u::Host& host, F&& call) {
+    if (sink_ == nullptr || stopped_) return;
+    const auto& hosts = platform_->hosts;
+    const auto found = std::find(hosts.begin(), hosts.end(), &host);
+    if (found == hosts.end()) return;
+    const auto id = static_cast<HostId>(found - hosts.begin());
+    clock_->soon([this, id, call] {
+        if (sink_ != nullptr) guarded([&] { call(*sink_, id); });
+    });
+}
+
+void SimgridNetwork::forget_routes() {
+    for (auto& routes : routes_) routes.clear();
+    if (sink_ == nullptr || stopped_) return;
+    clock_->soon([this] {
+        if (sink_ != nullptr) guarded([this] { sink_->on_links(); });
+    });
+}
+
+void SimgridNetwork::cancel(std::int64_t token) {
+    for (Flow& flow : flows_) {
+        if (!flow.active || flow.token != token) continue;
+        flow.active = false;  // and never used again: the kernel still has to do with its activity
+        flow.comm->cancel();
+        return;
+    }
+}
+
+void SimgridNetwork::degrade(const std::string& name, double bandwidth_factor, double latency_factor) {
+    const s4u::Engine& engine = *s4u::Engine::get_instance();
+    std::vector<s4u::Link*> links;
+    // What is built from values has links by the names of the hosts and switches that they join.
+    for (const char* before : {"", "link-", "link-host-", "link-switch-"})
+        for (const char* after : {"", "_UP", "_DOWN"})
+            if (auto* link = engine.link_by_name_or_null(before + name + after)) links.push_back(link);
+    if (links.empty()) {
+        std::vector<std::string> names;
+        for (const s4u::Link* link : engine.get_all_links())
+            if (link->get_name() != "__loopback__") names.push_back(link->get_name());
+        std::sort(names.begin(), names.end());
+        throw no_such("link", name, names);
+    }
+    for (s4u::Link* link : links) {
+        const auto& whole = whole_.try_emplace(link, Whole{link->get_bandwidth(), link->get_latency()}).first->second;
+        if (link->get_bandwidth() != whole.bandwidth * bandwidth_factor)
+            link->set_bandwidth(whole.bandwidth * bandwidth_factor);
+        if (link->get_latency() != whole.latency * latency_factor) link->set_latency(whole.latency * latency_factor);
+    }
+    for (auto& routes : routes_) routes.clear();
+}
+
+Time SimgridNetwork::next_change() {
+    const double date = clock_->next_change();
+    return date < 0 || date - start_ > 9e9 ? -1 : to_ns(std::max(0.0, date - start_));
+}
+
 void SimgridNetwork::at(Time when) {
     if (stopped_) return;
     platform_->used = true;
@@ -138,7 +230,7 @@ void SimgridNetwork::at(Time when) {
 
 SimgridNetwork::Flow& SimgridNetwork::take_flow() {
     if (free_.empty()) {
-        flows_.push_back({this, 0, nullptr, false});
+        flows_.push_back({this, 0, nullptr, false, 0, 0});
         return flows_.back();
     }
     Flow& flow = *free_.back();
@@ -151,10 +243,13 @@ void SimgridNetwork::transfer(HostId from, HostId to, double bytes, std::int64_t
     platform_->used = true;
     const bool direct = from == to && std::isinf(cached_route(from, to).bandwidth);
     if (from != to) require_route(from, to);
+    if (something_went_off && !ends_are_on(from, to)) return;  // the sink is told of the host, and cancels
     if (something_went_off && !path_is_on(from, to)) return report_at_once(token, false);
     if (direct) return report_at_once(token, true);
     Flow& flow = take_flow();
     flow.token = token;
+    flow.from = from;
+    flow.to = to;
     flow.comm = s4u::Comm::sendto_init(&host(from), &host(to));
     flow.comm->set_data(&flow);
     flow.comm->set_payload_size(static_cast<std::uint64_t>(std::llround(bytes)));
@@ -178,13 +273,13 @@ void SimgridNetwork::completed(const s4u::Activity& activity) {
     }
     network.retired_.assign(1, flow);
     const bool ok = activity.get_state() == s4u::Activity::State::FINISHED;
+    if (!ok && !network.ends_are_on(flow->from, flow->to)) return;  // as above
     network.guarded([&] { network.sink_->on_transfer(flow->token, ok); });
 }
 
 bool SimgridNetwork::path_is_on(HostId from, HostId to) const {
     const s4u::Host& source = host(from);
     const s4u::Host& target = host(to);
-    if (!source.is_on() || !target.is_on()) return false;
     const auto links_on = [](const s4u::Host& a, const s4u::Host& b) {
         std::vector<s4u::Link*> links;
         a.route_to(&b, links, nullptr);

@@ -22,6 +22,9 @@ namespace {
 /// where the flows at once all fit into the server's, that one is. Shares go by latency alone in CM02, not in LV08.
 StarLinks needed_links(const NetworkRequest& request) {
     const NetworkSpec& network = request.scenario->cluster.network;
+    // One that is degraded may become the narrowest.
+    for (const FaultSpec& fault : request.scenario->faults)
+        if (!fault.links.empty()) return {};
     if (!request.through_server || network.simgrid != "CM02") return {};
     const double worker = network.star.bandwidth;
     const double server = network.star.server_bandwidth == 0 ? worker : network.star.server_bandwidth;

@@ -1,0 +1,65 @@
+#include "sim/fault_plan.hpp"
+
+#include "learn/random.hpp"
+#include "sim/platform/no_such.hpp"
+
+#include <algorithm>
+
+namespace rubato::sim {
+namespace {
+
+double exponential(learn::Stream& stream, double mean) {
+    return -mean * learn::log_portable(stream.uniform());
+}
+
+}  // namespace
+
+FaultPlan::FaultPlan(const Scenario& scenario, double from_s) : scenario_(scenario) {
+    for (std::size_t place = 0; place < scenario.faults.size(); ++place) {
+        const FaultSpec& spec = scenario.faults[place];
+        const std::size_t members = std::max({spec.workers.size(), spec.hosts.size(), spec.links.size()});
+        for (std::size_t member = 0; member < members; ++member) {
+            Unit unit{&spec, place, member, 0, spec.at_s, spec.until_s > 0 ? spec.until_s : never, false};
+            if (spec.every_s > 0) draw(unit, 0);
+            while (unit.end_s <= from_s) {
+                unit.broken = true;
+                change(unit);
+            }
+            units_.push_back(unit);
+        }
+    }
+}
+
+void FaultPlan::draw(Unit& unit, double after_s) const {
+    learn::Stream stream(scenario_.seeds.timing, static_cast<std::uint32_t>(unit.member), learn::Purpose::fault,
+                         unit.place << 40 | unit.spell);
+    unit.begin_s = after_s + exponential(stream, unit.spec->every_s);
+    unit.end_s = unit.begin_s + exponential(stream, unit.spec->for_s);
+}
+
+void FaultPlan::change(Unit& unit) const {
+    unit.broken = !unit.broken;
+    if (unit.broken) return;
+    ++unit.spell;
+    if (unit.spec->every_s > 0)
+        draw(unit, unit.end_s);
+    else
+        unit.begin_s = unit.end_s = never;
+}
+
+void check_faults(const Scenario& scenario, Network& network) {
+    std::vector<std::string> names;
+    for (const FaultSpec& fault : scenario.faults) {
+        if (names.empty())
+            for (const HostInfo& host : network.hosts()) names.push_back(host.name);
+        for (const std::string& host : fault.hosts)
+            if (std::find(names.begin(), names.end(), host) == names.end()) throw no_such("host", host, names);
+        // Nothing moves yet, so the links may be tried.
+        for (const std::string& link : fault.links) {
+            network.degrade(link, fault.bandwidth_factor, fault.latency_factor);
+            network.degrade(link, 1, 1);
+        }
+    }
+}
+
+}  // namespace rubato::sim

@@ -1,0 +1,209 @@
+// What crashes, returns and slows down in a simulated run, by the scenario's plan or by the platform's profiles.
+#include "sim/run.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace rubato::sim {
+
+void Run::plan_faults() {
+    for (auto& unit : faults_.units()) schedule(unit);
+}
+
+void Run::schedule(FaultPlan::Unit& unit) {
+    const double next_s = FaultPlan::next(unit);
+    if (next_s > 9e9) return;  // virtual time ends before that
+    const auto index = static_cast<std::int32_t>(&unit - faults_.units().data());
+    queue_.complete(std::max(start_ns_, static_cast<Time>(std::llround(next_s * 1e9))), fault_role_).job = index;
+}
+
+// Takes its turn after the messages of its time, as what the scenario plans does.
+void Run::note(const Change& change) {
+    guarded([&] {
+        const Time now = std::max({now_, network_.now(), start_ns_});
+        changes_.push_back(change);
+        queue_.complete(now, fault_role_).job = -static_cast<std::int32_t>(changes_.size()) - 1;
+        if (network_.now() >= start_ns_) go_on(-1);
+    });
+}
+
+void Run::on_fault(const Due& due) {
+    if (seats_[0].finished || ended_) return;
+    faults_in_a_row_ = steps_ == steps_at_fault_ ? faults_in_a_row_ + 1 : 0;
+    if (in_vain()) return;
+    if (due.job >= 0) {
+        auto& unit = faults_.units()[static_cast<std::size_t>(due.job)];
+        change(unit);
+        schedule(unit);
+    } else {
+        change(changes_[static_cast<std::size_t>(-due.job - 2)]);
+    }
+    steps_at_fault_ = steps_;
+}
+
+// Where nothing but faults has happened for long, and nothing else is to come, the run is dead.
+bool Run::in_vain() {
+    constexpr std::uint64_t in_a_row_max = 100'000;
+    if (faults_in_a_row_ < in_a_row_max) return false;
+    faults_in_a_row_ = 0;
+    bool others = !transport_.empty();
+    queue_.each([&](const Due& due) { others = others || due.to != fault_role_; });
+    return !others;
+}
+
+void Run::change(const Change& change) {
+    if (change.kind == Change::Kind::speed) return set_speed(change.host, change.value);
+    if (change.kind == Change::Kind::links) return forget_delays();
+    for (RoleId role = 0; role < fault_role_; ++role)
+        if (host_of(role) == change.host) break_role(role, change.value == 0);
+}
+
+void Run::change(FaultPlan::Unit& unit) {
+    faults_.change(unit);
+    const FaultSpec& spec = *unit.spec;
+    if (!spec.links.empty()) return set_links(unit);
+    if (!spec.workers.empty()) return break_role(spec.workers[unit.member] + 1, unit.broken);
+    for (RoleId role = 0; role < fault_role_; ++role)
+        if (network_.hosts()[static_cast<std::size_t>(host_of(role))].name == spec.hosts[unit.member])
+            break_role(role, unit.broken);
+}
+
+// What it runs on may be broken in several ways at once.
+void Run::break_role(RoleId role, bool broken) {
+    auto& seat = seats_[static_cast<std::size_t>(role)];
+    seat.broken += broken ? 1 : -1;
+    if (ended_ || seat.finished) return;
+    if (broken && seat.broken == 1) crash(role);
+    if (!broken && seat.broken == 0) restart(role);
+}
+
+void Run::crash(RoleId role) {
+    auto& seat = seats_[static_cast<std::size_t>(role)];
+    if (input_.recorder != nullptr) input_.recorder->fault({now_, "crash", role, host_name(role)});
+    if (role == 0) return end_with_server();
+    seat.down_ns = now_;
+    ++down_;
+    if (seat.compute != nullptr) drop_computation(role);
+    std::vector<Taken> taken;
+    std::vector<BufferId> payloads;
+    drop_messages(role, taken, payloads);
+    transport_.cut(role, now_, [&](const Flow& flow) {
+        payloads.push_back(std::get<Delivered>(flow.due->event).payload.buffer);
+        if (flow.from == 0) taken.push_back(flow.due->taken);
+        queue_.free(*flow.due);
+    });
+    if (transport_.has_local()) deliver_local(now_);
+    for (const BufferId payload : payloads) release(payload, now_);
+    hand(role, now_, Crashed{});
+    hand(0, now_, PeerDown{role, gradients_begun(roles_[static_cast<std::size_t>(role)])});
+    // To the server a message is gone that nobody will take.
+    for (const Taken& each : taken) complete(0, now_, each);
+}
+
+void Run::restart(RoleId role) {
+    auto& seat = seats_[static_cast<std::size_t>(role)];
+    if (!seat.down()) return;
+    if (input_.recorder != nullptr) input_.recorder->fault({now_, "return", role, host_name(role)});
+    span(role, "down", seat.down_ns, now_);
+    seat.down_ns = -1;
+    --down_;
+    hand(role, now_, Restarted{});
+    hand(0, now_, PeerBack{role});
+}
+
+void Run::end_with_server() {
+    report_.status = Status::peer_lost;
+    report_.detail = "at " + std::to_string(static_cast<double>(now_) / 1e9) + " s " + with_host(0) +
+                     " crashed, and no run goes on without its server";
+    stop_network();
+}
+
+void Run::drop_computation(RoleId role) {
+    auto& seat = seats_[static_cast<std::size_t>(role)];
+    Due& due = *seat.compute;
+    const auto ready = std::get<GradientReady>(due.event);
+    if (due.job >= 0) {
+        pool_->cancel(*jobs_[static_cast<std::size_t>(due.job)]);
+        free_jobs_.push_back(due.job);
+    }
+    const BufferId weights = due.weights;
+    if (seat.stalled)
+        queue_.free(due);
+    else
+        queue_.cancel(due);
+    seat.compute = nullptr;
+    seat.stalled = false;
+    seat.compute_free_ns = now_;
+    span(role, "compute", ready.begin_ns, now_);
+    release(ready.gradient, now_);
+    release(weights, now_);
+}
+
+void Run::drop_messages(RoleId role, std::vector<Taken>& taken, std::vector<BufferId>& payloads) {
+    queue_.each([&](Due& due) {
+        if (due.to == fault_role_) return;
+        if (due.flow >= 0) {  // in the apply lane of its sender; the flow itself is the transport's
+            if (transport_[due.flow].to == role) queue_.cancel(due);
+            return;
+        }
+        if (due.to != role && due.sender != role) return;
+        if (const auto* delivered = std::get_if<Delivered>(&due.event); delivered != nullptr && due.sender >= 0) {
+            if (delivered->payload.buffer != no_buffer) payloads.push_back(delivered->payload.buffer);
+            if (due.sender == 0) taken.push_back(due.taken);
+        } else if (const auto* start = std::get_if<Start>(&due.event)) {
+            payloads.push_back(start->weights);
+        }
+        queue_.cancel(due);
+    });
+    // The queue is in no order that may show.
+    std::sort(taken.begin(), taken.end(), [](const Taken& a, const Taken& b) { return a.id < b.id; });
+    std::sort(payloads.begin(), payloads.end());
+}
+
+// What is under way goes on at the new speed from here.
+void Run::set_speed(HostId host, double factor) {
+    if (speed_.empty()) speed_.assign(network_.hosts().size(), 1.0);
+    const double before = std::exchange(speed_[static_cast<std::size_t>(host)], factor);
+    for (RoleId role = 1; role < fault_role_; ++role) {
+        auto& seat = seats_[static_cast<std::size_t>(role)];
+        if (host_of(role) != host || seat.compute == nullptr) continue;
+        Due& old = *seat.compute;
+        if (!seat.stalled) seat.left_s = before * pace_.done(role, now_, seat.compute_free_ns);
+        const bool stalls = factor <= 0;
+        if (!stalls) {
+            const double rest_s = pace_.rest(role, now_, seat.left_s / factor);
+            seat.compute_free_ns = now_ + static_cast<Time>(std::llround(std::min(rest_s, 4e9) * 1e9));
+        }
+        Due& due = stalls ? queue_.create() : queue_.complete(seat.compute_free_ns, role);
+        due.to = role;
+        due.event = old.event;
+        due.job = old.job;
+        due.weights = old.weights;
+        if (!stalls) std::get<GradientReady>(due.event).end_ns = seat.compute_free_ns;
+        if (seat.stalled)
+            queue_.free(old);
+        else
+            queue_.cancel(old);
+        seat.stalled = stalls;
+        seat.compute = &due;
+    }
+}
+
+void Run::set_links(const FaultPlan::Unit& unit) {
+    const std::string& link = unit.spec->links[unit.member];
+    double bandwidth = 1, latency = 1;  // of all spells that are under way there
+    for (const auto& other : faults_.units()) {
+        if (!other.broken || other.spec->links.empty() || other.spec->links[other.member] != link) continue;
+        bandwidth *= other.spec->bandwidth_factor;
+        latency *= other.spec->latency_factor;
+    }
+    if (input_.recorder != nullptr) input_.recorder->fault({now_, "link", -1, "", link, bandwidth, latency});
+    network_.degrade(link, bandwidth, latency);
+    forget_delays();
+}
+
+void Run::forget_delays() {
+    for (Seat& seat : seats_) seat.to_server.delay_ns = seat.from_server.delay_ns = -1;
+}
+
+}  // namespace rubato::sim

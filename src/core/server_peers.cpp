@@ -55,6 +55,7 @@ void Server::handle(Time now, RoleId from, Time, const Slice&, const PeerBack&, 
     worker.down = worker.idle = false;
     --down_;
     worker.replies = worker.pushes = 0;
+    worker.unread = 0;  // it has no weights of its own any more
     worker.since_ns = hold(from).done_ns = now;
     if (stopping_) {
         ++sends_under_way_;

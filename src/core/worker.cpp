@@ -289,9 +289,7 @@ void Worker::state_lost(Outcome of_push, Actions& actions) const {
 void Worker::on(Time now, const Crashed&, Actions& actions) {
     if (!stopping_) close_books(now);
     state_lost(Outcome::cancelled, actions);
-    if (gradient_ != no_buffer) actions.add<Release>(gradient_);
-    if (weights_ != no_buffer) actions.add<Release>(weights_);
-    gradient_ = weights_ = no_buffer;
+    for (BufferId* buffer : {&gradient_, &sum_, &local_, &weights_}) let_go(*buffer, actions);
     version_ = -1;
     compute_ = bye_ = push_ = 0;
     sends_under_way_ = pushes_ = replies_ = 0;

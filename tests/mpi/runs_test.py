@@ -96,7 +96,8 @@ class RunsTest(LaunchTest):
                 self.assertEqual(len(hashes), 1)
 
     def test_steps_of_the_workers_own_lead_to_the_same_weights_as_elsewhere(self) -> None:
-        for number, communication in enumerate(({"push_every": 2}, {"pull_every": 2}, {"push_every": 3, "pull_every": 2})):
+        some = {"push_every": 2}, {"pull_every": 2}, {"push_every": 3, "pull_every": 2}
+        for number, communication in enumerate(some):
             with self.subTest(communication):
                 scenario = learning({"name": "hardsync"}, 3)
                 scenario["workers"]["communication"] = communication

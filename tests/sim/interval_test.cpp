@@ -168,6 +168,7 @@ TEST_CASE("devices: a gradient takes as long as the slowest of its worker's devi
     three.devices = 3;
     three.sum_s = 0.5;
     scenario.workers.groups = {one, three};
+    scenario.cluster.noise.cv = 0.3;
     scenario.stop.gradients = 50;
     const auto done = simulate(scenario, 10000);
     for (const auto& row : done.ledger.gradients) {

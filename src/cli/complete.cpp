@@ -82,7 +82,7 @@ void complete_data(Node& root) {
 }
 
 /// What workers do by themselves between exchanges, and with what it goes together.
-void check_communication(const Node& root) {
+void check_communication(const Node& root, std::vector<std::string>& notes) {
     const Node* communication = root.at("workers").find("communication");
     if (!communication) return;
     const std::string path = "workers.communication";
@@ -92,8 +92,9 @@ void check_communication(const Node& root) {
     const std::int64_t batch = root.at("workers").at("batch_size").whole();
     if (push.whole() == 1 && pull.whole() == 1) {
         if (rate)
-            refuse(*rate, path + ".local_learning_rate",
-                   "workers take no steps of their own unless push_every or pull_every is above 1");
+            notes.emplace_back(
+                "workers.communication.local_learning_rate does not apply: workers take no steps of their own unless "
+                "push_every or pull_every is above 1");
         return;
     }
     const Node& longest = push.whole() > 1 ? push : pull;
@@ -129,7 +130,7 @@ void complete_workers(Node& root, std::vector<std::string>& notes) {
         if (groups && value)
             refuse(*value, "workers." + std::string(key), "cannot stand beside groups: say it in each group");
     }
-    check_communication(root);
+    check_communication(root, notes);
     const std::int64_t lambda = worker_count(root);
     if (lambda > 1'000'000) refuse(*groups, "workers.groups", "more than 1000000 workers in all");
     if (const Node* hosts = workers.find("hosts")) {

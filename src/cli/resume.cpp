@@ -273,6 +273,8 @@ std::string resume_sentence(const Scenario& scenario) {
     if (rule.adaptive && rule.looks_at_weights() && !barrier &&
         gradients_per_update(scenario.protocol, scenario.lambda()) > 1 && scenario.protocol.name == "n-softsync")
         return "legal: after a signal the rule's mean squares may hold gradients that are computed again";
+    if (scenario.workers.communication.pull_every > 1)
+        return "legal: workers' own weights are not saved, so that all pull first; no sample counts twice or is lost";
     if (barrier) return "exact: the same weights, bit for bit, as a run that nothing disturbed";
     if (scenario.lambda() == 1) return "exact: with one worker, the same weights, bit for bit, as an undisturbed run";
     return "legal: what was in flight is computed again, so the order of arrival is another; no sample counts twice or "

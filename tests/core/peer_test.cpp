@@ -6,17 +6,24 @@
 using namespace rubato;
 
 TEST_CASE("server: what a lost peer was dealt and never sent is cancelled, and nothing else") {
+    int sum = 1;
+    SUBCASE("gradients") {}
+    SUBCASE("sums of three, of which nobody knows how many were begun") {
+        sum = 3;
+    }
     Scenario scenario;
     scenario.model.gradients = false;
     scenario.workers.groups = {{2, "default", 0}};
     scenario.workers.batch_size = 5;
+    scenario.workers.communication.push_every = sum;
     scenario.protocol.name = "async";
     scenario.stop.epochs = 10;
-    auto roles = make_roles(scenario, 20, 0);
+    auto roles = make_roles(scenario, 20 * sum, 0);
     Actions actions;
     step(roles[0], 0, Start{0}, actions);  // both are dealt a batch
     Push push;
-    push.batch = {0, 5, 0};
+    push.batch = {0, 5 * sum, 0};
+    push.count = sum;
     actions.clear();
     step(roles[0], 10, Delivered{1, Channel::gradient, push, {1, 0, 0}, 5, 5}, actions);
     actions.clear();
@@ -28,7 +35,8 @@ TEST_CASE("server: what a lost peer was dealt and never sent is cancelled, and n
     CHECK(row.outcome == Outcome::cancelled);
     CHECK(row.worker == 1);
     CHECK(row.worker_seq == 0);
-    CHECK(row.batch == Batch{0, 5, 5});
+    CHECK(row.count == sum);
+    CHECK(row.batch == Batch{0, 5 * sum, 5 * sum});
     CHECK(row.read_version == 0);
     actions.clear();
     step(roles[0], 30, Abandoned{Status::stalled}, actions);

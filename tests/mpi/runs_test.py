@@ -95,6 +95,23 @@ class RunsTest(LaunchTest):
                 }
                 self.assertEqual(len(hashes), 1)
 
+    def test_steps_of_the_workers_own_lead_to_the_same_weights_as_elsewhere(self) -> None:
+        some = {"push_every": 2}, {"pull_every": 2}, {"push_every": 3, "pull_every": 2}
+        for number, communication in enumerate(some):
+            with self.subTest(communication):
+                scenario = learning({"name": "hardsync"}, 3)
+                scenario["workers"]["communication"] = communication
+                hashes = set()
+                for backend in ("sim", "local", "mpi"):
+                    out = f"own-{backend}{number}"
+                    hashes.add(self.run_on(backend, scenario, out)["weights_hash"])
+                    self.assert_replays(out, "--weights")
+                    told = self.summary(out)["gradients"]
+                    rows = self.rows(out, "gradients.csv")
+                    self.assertEqual(sum(int(row.get("count", 1)) for row in rows), told["applied"])
+                    self.assertEqual(sum(told.values()), told["applied"])
+                self.assertEqual(len(hashes), 1, hashes)
+
     def test_payloads_beside_the_note_are_those_that_were_sent(self) -> None:
         """Each policy computed again from its events; hardsync has the weights of the other backends as well."""
         for number, policy in enumerate(POLICIES):

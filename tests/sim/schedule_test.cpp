@@ -311,6 +311,7 @@ TEST_CASE("schedule: a file of delays is read, or refused with the line") {
     CHECK(error_of("worker,read_version\n0,-1\n") == "2: read_version: expected at least 0, found -1");
     CHECK(error_of("worker,read_version\n0,1.5\n") == "2: read_version: expected a whole number, found \"1.5\"");
     CHECK(error_of("worker,read_version\n0\n") == "2: expected 2 cells as in the header, found 1");
+    CHECK(error_of("worker,read_version,count\n0,0,1\n0,0,3\n").starts_with("3: count: expected 1, found 3: a sched"));
     CHECK(error_of("seq,worker,read_version\n0,0,0\n100,0,0\n")
               .starts_with("3: seq: expected 1, found 100: rows are missing"));
     CHECK(error_of("seq,worker,read_version\n0,0,0\n0,1,0\n") == "3: seq: 0 stands in an earlier row, too");

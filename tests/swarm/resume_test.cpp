@@ -81,15 +81,18 @@ TEST_CASE("resume: a signal at any step leaves a state from which each sample is
 }
 
 TEST_CASE("resume: hardsync and a single worker end with the weights of an undisturbed run, others may not") {
-    const std::pair<const char*, int> kinds[] = {{"hardsync", 4}, {"hardsync", 3}, {"async", 1}, {"n-softsync", 1}};
-    for (const auto& [protocol, lambda] : kinds)
+    const std::tuple<const char*, int, int> kinds[] = {{"hardsync", 4, 1},   {"hardsync", 3, 1}, {"async", 1, 1},
+                                                       {"n-softsync", 1, 1}, {"hardsync", 3, 3}, {"async", 1, 2}};
+    for (const auto& [protocol, lambda, push_every] : kinds)
         for (const bool pause : {false, true})
             for (const std::int64_t every : {1, 5, 13}) {
                 CAPTURE(protocol);
                 CAPTURE(every);
+                CAPTURE(push_every);
                 Draw it;
                 it.samples = 121;
-                it.scenario = learning_scenario(protocol, lambda, 7);
+                it.scenario = learning_scenario(protocol, lambda, push_every == 1 ? 7 : 2);
+                it.scenario.workers.communication.push_every = push_every;
                 it.scenario.stop.epochs = 3;
                 it.scenario.evaluate.every_epochs = 0.5;
                 if (pause) it.scenario.evaluate.mode = EvaluateSpec::Mode::pause;

@@ -37,20 +37,6 @@ Classes classes_of(const Scenario& scenario, bool by_worker) {
     return classes;
 }
 
-/// A row's time must be that of one gradient on one device.
-void require_single_gradients(const RunTables& run) {
-    const WorkersSpec& workers = run.scenario.workers;
-    const auto refuse = [&](const std::string& key, const std::string& why) {
-        throw InputError(run.directory + ": has " + key + " above 1, so that " + why +
-                         ": expected a run of the same machine without it");
-    };
-    if (workers.communication.push_every > 1)
-        refuse("workers.communication.push_every", "its rows tell how long several gradients took together");
-    if (run.backend != "sim" && !run.scenario.emulate.compute) return;
-    for (const WorkerGroup& group : workers.groups)
-        if (group.devices > 1) refuse("devices of a worker", "its rows tell of the slowest of several devices");
-}
-
 /// Workers on the host of each; empty where the run does not tell.
 std::vector<int> workers_a_host(const RunTables& run) {
     std::map<std::string, int> on_host;
@@ -255,7 +241,6 @@ std::string worker_class(int worker) {
 
 Profile profile_of_run(const std::string& directory, const RunProfileOptions& options) {
     const RunTables run = read_run(directory);
-    require_single_gradients(run);
     if (run.gradients.empty())
         throw InputError(directory +
                          ": no gradient was computed to its end, so that there is nothing to calibrate from");

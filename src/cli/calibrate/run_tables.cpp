@@ -13,6 +13,20 @@ namespace {
 
 namespace fs = std::filesystem;
 
+/// A row's time must be that of one gradient on one device.
+void require_single_gradients(const RunTables& run) {
+    const WorkersSpec& workers = run.scenario.workers;
+    const auto refuse = [&](const std::string& key, const std::string& why) {
+        throw InputError(run.directory + ": has " + key + " above 1, so that " + why +
+                         ": expected a run of the same machine without it");
+    };
+    if (workers.communication.push_every > 1)
+        refuse("workers.communication.push_every", "its rows tell how long several gradients took together");
+    if (run.backend != "sim" && !run.scenario.emulate.compute) return;
+    for (const WorkerGroup& group : workers.groups)
+        if (group.devices > 1) refuse("devices of a worker", "its rows tell of the slowest of several devices");
+}
+
 /// Returns how many rows there are of each worker.
 std::vector<std::int64_t> read_gradients(const fs::path& path, RunTables& run) {
     std::error_code error;
@@ -123,6 +137,7 @@ RunTables read_run(const std::string& directory) {
         const Node* crowded = engine ? engine->find("oversubscribed") : nullptr;
         run.oversubscribed = crowded && crowded->boolean;
     }
+    require_single_gradients(run);
     const auto rows = read_gradients(folder / "gradients.csv", run);
     // Both are written at the end of a run.
     if (!run.backend.empty() && fs::exists(folder / "workers.csv", error)) read_workers(folder / "workers.csv", run);

@@ -76,6 +76,7 @@ private:
         seq_ = column("seq");
         epoch_ = column("data_epoch");
         first_ = column("data_first");
+        count_ = column("count");
         for (const auto& [at, name] : {std::pair(worker_, "worker"), {version_, "read_version"}})
             if (at == nowhere)
                 fail(1, std::string("the header has no column ") + name + "; expected worker and read_version");
@@ -108,6 +109,10 @@ private:
             row.data_epoch = whole(epoch_, "data_epoch");
             row.data_first = whole(first_, "data_first");
         }
+        if (count_ != nowhere && whole(count_, "count") != 1)
+            fail(line_, "count: expected 1, found " + std::string(cells_[count_]) +
+                            ": a schedule tells of single gradients, and this row of the sum of several "
+                            "(workers.communication)");
         if (seq_ == nowhere) return trace_.gradients.push_back(row);
         const std::int64_t seq = whole(seq_, "seq");
         if (seq < -1) fail(line_, "seq: expected at least -1, found " + std::to_string(seq));
@@ -146,7 +151,8 @@ private:
     std::int64_t line_ = 0;
     std::vector<std::string_view> cells_;
     std::size_t columns_ = 0;
-    std::size_t worker_ = nowhere, version_ = nowhere, seq_ = nowhere, epoch_ = nowhere, first_ = nowhere;
+    std::size_t worker_ = nowhere, version_ = nowhere, seq_ = nowhere, epoch_ = nowhere, first_ = nowhere,
+                count_ = nowhere;
     std::vector<std::pair<std::int64_t, Delay>> numbered_;
 };
 

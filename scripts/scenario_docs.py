@@ -80,12 +80,16 @@ class Page:
                 needed = " **Required.**" if key in self.schema["else"]["required"] else ""
                 self.lines.append(f"- [{key}](#{key}): {sentence(node['description'])}{needed}")
                 self.lines += [f"  - [{title}](#{anchor(title)})" for title in self.titles(key, node)]
+            elif has_keys(node.get("items", {})):
+                self.lines.append(f"- [{key}[]](#{key}): {sentence(node['description']).partition(':')[0]}.")
         self.lines += ["- [editors](#editors): completion by the schema", "", "## Top level", ""]
         plain = {key: node for key, node in sections.items() if "properties" not in node}
         self.table("", {"properties": plain})
         for key, node in sections.items():
             if "properties" in node:
                 self.section(key, node, 2)
+            elif has_keys(node.get("items", {})):
+                self.section(key + "[]", {"description": node["description"], **node["items"]}, 2)
         return "\n".join(self.lines) + "\n" + EDITORS
 
     def titles(self, path: str, node: dict[str, Any]) -> Iterator[str]:

@@ -33,7 +33,7 @@ void complete_schedule(Loaded& loaded) {
     }
     if (!schedule->find("checksum")) {  // otherwise this is what an earlier run has written
         schedule->set("checksum", Node::of(checksum), {});
-        for (const char* key : {"cost", "cluster"})
+        for (const char* key : {"cost", "cluster", "faults"})
             if (const Node* charged = loaded.tree.find(key); charged && charged->where.file)
                 loaded.notes.push_back(std::string(key) +
                                        " plays no part: the schedule gives the order of the updates");

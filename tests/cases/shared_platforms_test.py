@@ -90,9 +90,16 @@ class SharedPlatforms(Case):
         replay = self.call("replay", out)
         self.assertEqual(replay.returncode, 0, replay.stderr)
 
-    def test_profiles_are_followed_on_links_and_told_on_hosts(self) -> None:
-        done = self.call("run", self.write(four_workers("small_platform_profile.xml")), "--out", self.work / "run")
-        self.assertIn("speeds of hosts that change with time are not followed", done.stderr)
+    def test_profiles_are_followed(self) -> None:
+        # Jupiter, the server's host, is the one whose speed changes; the worker's is now.
+        scenario = four_workers("small_platform_profile.xml", hosts=["Jupiter"], server_host="Fafard",
+                                devices={"default": {"seconds": {"10": 1.0}}})
+        scenario["workers"]["count"] = 1
+        done = self.call("run", self.write(scenario), "--out", self.work / "run")
+        self.assertNotIn("not followed", done.stderr)
+        row = self.rows(self.work / "run")[0]
+        # Half the speed until 2 s.
+        self.assertAlmostEqual(int(row["end_ns"]) / 1e9, 2, delta=1e-6)
 
 
 if __name__ == "__main__":

@@ -61,6 +61,8 @@ public:
         if (const auto* e = std::get_if<Evaluated>(&event)) complete(role, e->id);
         if (const auto* e = std::get_if<Saved>(&event)) complete(role, e->id);
         if (const auto* e = std::get_if<TimerFired>(&event)) complete(role, e->id);
+        // What it had begun comes to nothing.
+        if (std::holds_alternative<Crashed>(event)) std::erase_if(open_, [=](const Key& key) { return key.first == role; });
         for (const auto& action : actions.list) {
             if (const auto* a = std::get_if<Send>(&action)) open(role, a->id);
             if (const auto* a = std::get_if<Compute>(&action)) {
@@ -98,6 +100,7 @@ private:
 /// What must hold of every blocking star run, whatever its policy (docs/protocols.md, "What always holds"). started: of
 /// a run from its beginning.
 inline void check_books(const Scenario& scenario, std::int64_t samples, const Ledger& ledger, std::int64_t started) {
+    const bool faults = !scenario.faults.empty();
     const auto lambda = scenario.lambda();
     demand(started == ledger.told(), "started " + std::to_string(started) + " gradients, but there are rows for " +
                                          std::to_string(ledger.told()));
@@ -148,9 +151,9 @@ inline void check_books(const Scenario& scenario, std::int64_t samples, const Le
 
     if (scenario.stop.epochs && !scenario.stop.updates && !scenario.stop.gradients && !scenario.stop.seconds) {
         std::int64_t all = 0;
-        // A batch whose gradient was dropped or given up is dealt again.
+        // A batch whose gradient was dropped, given up or lost is dealt again.
         for (const auto& row : ledger.gradients)
-            if (!drops || row.outcome == Outcome::applied || row.outcome == Outcome::leftover) all += row.samples;
+            if (!(drops || faults) || row.outcome == Outcome::applied || row.outcome == Outcome::leftover) all += row.samples;
         demand(all == std::llround(*scenario.stop.epochs * static_cast<double>(samples)),
                "the epochs do not hold their samples");
     }

@@ -20,7 +20,10 @@ public:
           bandwidth_(bandwidth),
           jitter_(jitter),
           stream_(seed, 0, learn::Purpose::sample, 77),
-          hosts_(static_cast<std::size_t>(hosts), sim::HostInfo{"host", 1e9, 1}) {}
+          hosts_(static_cast<std::size_t>(hosts), sim::HostInfo{"host", 1e9, 1}) {
+        int number = 0;
+        for (auto& host : hosts_) host.name += "-" + std::to_string(number++);
+    }
 
     const std::vector<sim::HostInfo>& hosts() const override { return hosts_; }
     Time now() const override { return now_; }

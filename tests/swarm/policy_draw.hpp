@@ -90,4 +90,30 @@ inline void draw_end(Draw& it) {
     }
 }
 
+/// Workers and hosts that crash, for good or for a while, and links that carry less.
+inline void draw_faults(Draw& it) {
+    const auto lambda = it.scenario.lambda();
+    const int count = *rc::gen::inRange(1, 4);
+    for (int i = 0; i < count; ++i) {
+        auto& fault = it.scenario.faults.emplace_back();
+        const int worker = *rc::gen::inRange(0, lambda);
+        switch (*rc::gen::inRange(0, 5)) {
+            case 0: fault.hosts = {"host-" + std::to_string(worker + 1)}; break;
+            case 1:
+                fault.links = {"host-0"};
+                fault.bandwidth_factor = *rc::gen::element(0.01, 0.1, 10.0);
+                break;
+            default: fault.workers = {worker};
+        }
+        const auto ms = [](int most) { return 1e-3 * *rc::gen::inRange(1, most); };
+        if (*rc::gen::arbitrary<bool>()) {
+            fault.every_s = ms(100);
+            fault.for_s = ms(30);
+        } else {
+            fault.at_s = ms(100) - 1e-3;
+            fault.until_s = *rc::gen::element(0.0, 1.0) * (fault.at_s + ms(50));
+        }
+    }
+}
+
 }  // namespace rubato::test

@@ -11,7 +11,7 @@ using namespace rubato::test;
 
 namespace {
 
-/// Seven properties: more than 10,000 runs in all. RC_PARAMS asks for more, or repeats one.
+/// Eight properties: more than 10,000 runs in all. RC_PARAMS asks for more, or repeats one.
 template <class Property>
 void hold(const char* what, Property&& property) {
     setenv("RC_PARAMS", "max_success=1600", 0);
@@ -200,4 +200,35 @@ TEST_CASE("policies: a run that is stopped or loses a transfer ends in order, wi
         it.scenario.stop = {};
         check_books(it.scenario, it.samples, done.ledger, done.started);
     });
+}
+
+TEST_CASE("policies: workers crash and return: the books balance, and the run ends or names who is down") {
+    int ended = 0, lost = 0, dead = 0;
+    hold("crashes", [&] {
+        Draw it = draw_cluster();
+        draw_end(it);
+        auto& protocol = it.scenario.protocol = draw_protocol(it.scenario.lambda());
+        const int plain = *rc::gen::inRange(0, 12);
+        if (plain < 3) protocol.name = std::vector{"hardsync", "async", "n-softsync"}[static_cast<std::size_t>(plain)];
+        if (protocol.name == "n-softsync") protocol.gradients_per_update = std::max(1, protocol.gradients_per_update);
+        draw_faults(it);
+        log(it);
+        const auto done = simulate(it.scenario, it.samples, it.network);
+        const auto& report = done.report;
+        RC_LOG() << name(report.status) << ": " << report.detail << "\n";
+        if (report.status != Status::finished) it.scenario.stop = {};
+        check_books(it.scenario, it.samples, done.ledger, done.started);
+        check_staleness(it.scenario, done.ledger);
+        demand(static_cast<int>(done.ledger.workers.size()) == it.scenario.lambda(), "a worker kept no books");
+        const bool rounds = traits(make_policy(protocol, it.scenario.lambda())).rounds;
+        demand(report.status == Status::finished ||
+                   report.detail.find(rounds ? " crashed, and no round of " : " is down since ") != std::string::npos,
+               "the run ended as " + std::string(name(report.status)) + ": " + report.detail);
+        demand_same(done, simulate(it.scenario, it.samples, it.network));
+        ++(report.status == Status::finished ? ended : report.status == Status::peer_lost ? lost : dead);
+    });
+    // Each of the endings was seen.
+    CHECK(ended > 100);
+    CHECK(lost > 10);
+    CHECK(dead > 10);
 }

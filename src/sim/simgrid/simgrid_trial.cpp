@@ -130,11 +130,6 @@ bool has_profiles(const std::string& text) {
     return text.find("_file") != std::string::npos || text.find("<trace") != std::string::npos;
 }
 
-bool changes_speeds(const std::string& text) {
-    return text.find("speed_file") != std::string::npos || text.find("availability_file") != std::string::npos ||
-           text.find("\"HOST_AVAIL\"") != std::string::npos || text.find("\"SPEED\"") != std::string::npos;
-}
-
 PlatformText read_platform(const std::string& path) {
     std::ifstream in(path, std::ios::binary);
     if (!in) throw PlatformError(path + ": cannot open the platform file: " + std::strerror(errno));
@@ -160,13 +155,7 @@ Trial try_platform(const ClusterSpec& cluster) {
     while (waitpid(pid, &status, 0) < 0 && errno == EINTR) continue;
     const int outcome = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
     if (outcome == loaded) {
-        auto warnings = explain_warnings(file, log);
-        if (changes_speeds(file.text))
-            warnings.push_back(
-                file.at(0) +
-                "speeds of hosts that change with time are not followed: computing takes what the host's "
-                "speed or the device says; links and states of hosts are followed");
-        return {std::move(warnings), has_profiles(file.text)};
+        return {explain_warnings(file, log), has_profiles(file.text)};
     }
     const std::string message = log.substr(log.rfind(mark) + 1);
     if (outcome == refused) throw PlatformError(message);

@@ -53,6 +53,7 @@ PROTOCOLS: dict[str, Style] = {
     "rennala": Style("#661100", "1", DASHED),
     "ringmaster": Style("#117A65", "2", DASHDOT),
     "admission": Style("#5D6D7E", "3", DOTTED),
+    "plugin": Style("#4B0082", "4", SOLID),
     "sparknet": Style("#44AA99", "p", DASHED),
     "easgd": Style("#332288", "h", DASHDOT),
     "mpca": Style("#AA4499", "*", DASHED),

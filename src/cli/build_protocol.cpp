@@ -1,6 +1,7 @@
 #include "cli/build_protocol.hpp"
 
 #include "cli/node_value.hpp"
+#include "cli/plugins.hpp"
 
 #include <string_view>
 
@@ -33,7 +34,7 @@ DsspSpec build_dssp(const Node& protocol) {
 
 }  // namespace
 
-ProtocolSpec build_protocol(const Node& protocol) {
+ProtocolSpec build_protocol(const Node& protocol, int lambda) {
     ProtocolSpec spec;
     spec.name = protocol.at("name").text;
     if (const Node* n = protocol.find("n")) spec.n = to_int(*n);
@@ -48,6 +49,7 @@ ProtocolSpec build_protocol(const Node& protocol) {
     if (const Node* cancel = protocol.find("cancel")) spec.cancel = cancel->boolean;
     if (const Node* admit = protocol.find("admit"))
         spec.admit = admit->text == "pace" ? Admit::pace : admit->text == "discard" ? Admit::discard : Admit::withhold;
+    if (const Node* file = protocol.find("file")) spec.plugin = policy_of(*file, protocol, lambda);
     return spec;
 }
 

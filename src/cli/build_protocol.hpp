@@ -6,6 +6,7 @@
 
 namespace rubato::cli {
 
-ProtocolSpec build_protocol(const Node& protocol);
+/// Throws InputError for a plugin that cannot be loaded, or that refuses its constants.
+ProtocolSpec build_protocol(const Node& protocol, int lambda);
 
 }  // namespace rubato::cli

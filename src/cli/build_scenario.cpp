@@ -5,6 +5,7 @@
 #include "cli/expression.hpp"
 #include "cli/faults.hpp"
 #include "cli/node_value.hpp"
+#include "cli/plugins.hpp"
 #include "core/policy.hpp"
 #include "learn/catalogue.hpp"
 
@@ -152,6 +153,11 @@ StalenessRule build_rule(const Node& node) {
         }
         return rule;
     }
+    if (const Node* file = node.find("file")) {
+        rule.expression = rule_of(*file, node);
+        if (rule.expression) rule.kind = StalenessRule::Kind::expression;
+        return rule;
+    }
     const std::string& wanted = node.is(Kind::string) ? node.text : node.at("name").text;
     for (int kind = 0; kind < static_cast<int>(StalenessRule::Kind::expression); ++kind) {
         if (name(static_cast<StalenessRule::Kind>(kind)) == wanted) rule.kind = static_cast<StalenessRule::Kind>(kind);
@@ -244,7 +250,7 @@ Scenario build_scenario(const Node& root) {
     scenario.model = build_model(root.find("model"));
     scenario.cost = build_cost(root.find("cost"));
     scenario.workers = build_workers(root);
-    scenario.protocol = build_protocol(root.at("protocol"));
+    scenario.protocol = build_protocol(root.at("protocol"), scenario.lambda());
     scenario.topology = root.at("topology").at("name").text;
     scenario.optimizer = build_optimizer(root.at("optimizer"));
     try_rule(scenario, root.at("optimizer").at("staleness_rule"));

@@ -6,6 +6,7 @@
 #include <muParser.h>
 
 #include <algorithm>
+#include <cctype>
 #include <charconv>
 #include <cmath>
 #include <mutex>
@@ -96,6 +97,16 @@ public:
     }
 
     std::string_view text() const override { return text_; }
+
+    bool looks_at(std::string_view name) const override {
+        const auto part_of_name = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; };
+        for (auto at = source_.find(name); at != source_.npos; at = source_.find(name, at + 1)) {
+            const auto end = at + name.size();
+            const bool begins = at == 0 || !part_of_name(source_[at - 1]);
+            if (begins && (end == source_.size() || !part_of_name(source_[end]))) return true;
+        }
+        return false;
+    }
 
 private:
     [[noreturn]] void fail(std::size_t position, const std::string& what) const {

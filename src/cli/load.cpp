@@ -4,6 +4,7 @@
 #include "cli/calibrate/use_profile.hpp"
 #include "cli/complete.hpp"
 #include "cli/layers.hpp"
+#include "cli/plugins.hpp"
 #include "cli/schema.hpp"
 
 #include <cstdio>
@@ -18,6 +19,7 @@ Loaded resolve_layers(Node tree, const std::string& default_name) {
     prepare_sections(loaded.tree, default_name);
     check_and_fill(loaded.tree);
     complete(loaded.tree, loaded.notes);
+    complete_plugins(loaded.tree);
     put_in_order(loaded.tree);
     loaded.scenario = build_scenario(loaded.tree);
     return loaded;
@@ -33,6 +35,7 @@ Loaded read_scenario(const std::string& path, const std::vector<std::string>& se
 }
 
 void require_files(const Loaded& loaded) {
+    require_plugins(loaded.tree);
     const auto check = [&](const char* section, const char* key, bool folder) {
         const Node* object = loaded.tree.find(section);
         const Node* node = object ? object->find(key) : nullptr;

@@ -1,6 +1,7 @@
 #include "cli/optimizer_text.hpp"
 
 #include "cli/estimate.hpp"
+#include "cli/protocol_text.hpp"
 #include "learn/optimizer.hpp"
 
 #include <fmt/format.h>
@@ -57,13 +58,14 @@ std::string optimizer_memory_text(const Scenario& scenario, std::int64_t paramet
         text = fmt::format("{} array{} of state as long as the weights, {}", arrays, arrays == 1 ? "" : "s",
                            bytes(arrays));
     if (!optimizer.staleness_rule.looks_at_weights()) return text;
-    // One for each gradient under way; a barrier has none that is stale.
-    const int lambda = scenario.lambda();
-    const int versions = scenario.protocol.name == "hardsync" ? 0 : lambda;
+    // One for each gradient under way. Those of a round were all computed on the version that it began with: the one
+    // that an update of all of them replaces.
+    const PolicyTraits policy = traits_of(scenario);
+    const int versions = !policy.rounds ? scenario.lambda() : policy.batch_order ? 0 : 1;
     if (!text.empty()) text += "; ";
-    return text + (versions == 0 ? "no gradient is stale, so no version is kept for the rule"
-                                 : fmt::format("up to {} versions of the weights kept for the rule, {}", versions,
-                                               bytes(versions)));
+    if (versions == 0) return text + "no gradient is stale, so no version is kept for the rule";
+    return text + fmt::format("up to {} version{} of the weights kept for the rule, {}", versions,
+                              versions == 1 ? "" : "s", bytes(versions));
 }
 
 }  // namespace rubato::cli

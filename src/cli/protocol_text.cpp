@@ -18,6 +18,11 @@ std::string admission_text(const ProtocolSpec& protocol, int count) {
                        count, count == 1 ? "" : "s", *protocol.bound);
 }
 
+std::string plugin_text(const Policy& policy, int count) {
+    const std::string of_one = count == 1 ? "every gradient" : fmt::format("every {} gradients", count);
+    return fmt::format("plugin {}: an update for {}", rubato::name(policy), of_one);
+}
+
 /// Of an iteration that starts at most `bound` ahead of the slowest worker: each other worker pushes at most
 /// 2 bound + 1 times between its read and its update.
 std::string bounded_lead(std::int64_t bound, int lambda) {
@@ -63,6 +68,7 @@ std::string protocol_text(const Scenario& scenario) {
         return fmt::format("ringmaster: an update for every gradient of staleness below {}{}", protocol.delay_threshold,
                            protocol.cancel ? "; others are given up" : "");
     if (name == Admission::name) return admission_text(protocol, count);
+    if (name == PluginPolicy::name) return plugin_text(make_policy(protocol, lambda), count);
     if (name != NSoftsync::name) return name + ": an update for every gradient";
     if (protocol.gradients_per_update > 0) return fmt::format("n-softsync: an update for every {} gradients", count);
     return fmt::format("n-softsync, n = {}: an update for every floor({} / {}) = {} gradients", protocol.n, lambda,
@@ -115,6 +121,7 @@ std::vector<std::string> staleness_sentences(const Scenario& scenario) {
                             protocol.delay_threshold)};
     if (name == Admission::name)
         return {fmt::format("staleness of what is applied is at most {}, also after a resume", *protocol.bound)};
+    if (name == PluginPolicy::name) return {"what bounds staleness is for the author of the plugin to say"};
     return {no_bound(policy.gradients, lambda)};
 }
 

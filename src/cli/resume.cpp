@@ -8,7 +8,6 @@
 
 #include <fmt/format.h>
 
-#include <cctype>
 #include <cmath>
 #include <filesystem>
 #include <sstream>
@@ -183,16 +182,6 @@ void require_way_to_go(const std::string& name, const Loaded& loaded, const Serv
     if (stop.seconds && seconds > *stop.seconds) passed("seconds", *stop.seconds, seconds);
 }
 
-/// Whether an expression looks at a variable.
-bool looks_at(std::string_view text, std::string_view name) {
-    const auto part_of_name = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; };
-    for (auto at = text.find(name); at != text.npos; at = text.find(name, at + 1)) {
-        const auto end = at + name.size();
-        if ((at == 0 || !part_of_name(text[at - 1])) && (end == text.size() || !part_of_name(text[end]))) return true;
-    }
-    return false;
-}
-
 }  // namespace
 
 std::string identity_json(const Loaded& loaded) {
@@ -267,11 +256,11 @@ std::string resume_sentence(const Scenario& scenario) {
     const StalenessRule& rule = scenario.optimizer.staleness_rule;
     const PolicyTraits policy = traits_of(scenario);
     const bool barrier = policy.rounds && policy.batch_order;
-    if (rule.expression && looks_at(rule.expression->text(), "age"))
-        return "legal: the staleness rule looks at age, which a restart changes; no sample counts twice or is lost";
+    if (rule.expression && rule.expression->looks_at("age"))
+        return "legal: the staleness rule may look at age, which a restart changes; no sample counts twice or is lost";
     // A signal may come between two folds; what they have told the rule is not taken back.
-    if (rule.adaptive && rule.looks_at_weights() && !barrier &&
-        gradients_per_update(scenario.protocol, scenario.lambda()) > 1 && scenario.protocol.name == "n-softsync")
+    const bool folds = !policy.alone && !policy.batch_order;
+    if (rule.adaptive && rule.looks_at_weights() && folds)
         return "legal: after a signal the rule's mean squares may hold gradients that are computed again";
     if (scenario.workers.communication.pull_every > 1)
         return "legal: workers' own weights are not saved, so that all pull first; no sample counts twice or is lost";

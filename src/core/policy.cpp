@@ -57,6 +57,7 @@ std::vector<Wait> waiting(const Policy& policy) {
 }
 
 std::string_view name(const Policy& policy) {
+    if (const auto* plugin = std::get_if<PluginPolicy>(&policy)) return plugin->own_name();
     return visit(policy, [](const auto& member) { return member.name; });
 }
 
@@ -75,7 +76,17 @@ Policy make_policy(const ProtocolSpec& protocol, int lambda) {
     if (protocol.name == Ringmaster::name) return Ringmaster(lambda, protocol.delay_threshold, protocol.cancel);
     if (protocol.name == Admission::name)
         return Admission(lambda, protocol.admit, protocol.bound.value_or(0), count > 0 ? count : 1);
+    if (protocol.name == PluginPolicy::name)
+        return protocol.plugin ? PluginPolicy(protocol.plugin(lambda)) : PluginPolicy();
     throw std::invalid_argument("no such protocol: " + protocol.name);
+}
+
+Policy restored(const Policy& saved, const Policy& fresh) {
+    const auto* state = std::get_if<PluginPolicy>(&saved);
+    if (state == nullptr) return saved;
+    auto policy = std::get<PluginPolicy>(fresh);
+    policy.restore(*state);
+    return policy;
 }
 
 double rule_n(const ProtocolSpec& protocol, int lambda) {

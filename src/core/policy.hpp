@@ -10,6 +10,7 @@
 #include "core/policies/dssp.hpp"
 #include "core/policies/hardsync.hpp"
 #include "core/policies/n_softsync.hpp"
+#include "core/policies/plugin.hpp"
 #include "core/policies/rennala.hpp"
 #include "core/policies/ringmaster.hpp"
 #include "core/policies/ssp.hpp"
@@ -39,7 +40,7 @@ namespace rubato {
 ///   waiting()                      who is held back, and by whom
 ///   each(self, field)              its fields, for checkpoints
 using Policy = std::variant<Hardsync, NSoftsync, Async, Bsp, Asp, Ssp, Dssp, BoundedDelay, BackupWorkers, Rennala,
-                            Ringmaster, Admission>;
+                            Ringmaster, Admission, PluginPolicy>;
 
 PolicyTraits traits(const Policy& policy);
 Decision on_arrival(Policy& policy, const Arrival& arrival, Orders& orders);
@@ -57,6 +58,10 @@ std::string_view name(const Policy& policy);
 
 /// From the scenario's protocol, for lambda workers.
 Policy make_policy(const ProtocolSpec& protocol, int lambda);
+
+/// The policy that a checkpoint holds. fresh: the one that the scenario begins with; only a plugin needs it, and throws
+/// std::invalid_argument where it cannot read its own state.
+Policy restored(const Policy& saved, const Policy& fresh);
 
 /// What staleness rules see as n: that of n-softsync, or lambda / gradients of an update.
 double rule_n(const ProtocolSpec& protocol, int lambda);

@@ -102,7 +102,7 @@ std::vector<Role> make_roles(const Scenario& scenario, std::int64_t samples, std
 
     std::vector<Role> roles;
     roles.reserve(static_cast<std::size_t>(scenario.lambda()) + 1);
-    roles.emplace_back(Boxed(state ? Server(config, dealer, state->server) : Server(config, dealer, policy)));
+    roles.emplace_back(Boxed(state ? Server(config, dealer, policy, state->server) : Server(config, dealer, policy)));
     const Word word = traits(policy).word;
     for (WorkerId worker = 0; worker < scenario.lambda(); ++worker) {
         const auto at = static_cast<std::size_t>(worker);

@@ -7,7 +7,9 @@
 #include "core/types.hpp"
 
 #include <cstdint>
+#include <functional>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -122,6 +124,10 @@ struct DsspSpec {
 /// How gradients are kept from getting too stale.
 enum class Admit : std::uint8_t { pace, discard, withhold };
 
+/// A policy of one's own for lambda workers: core/plugin.hpp.
+class ForeignPolicy;
+using PolicyMaker = std::function<std::unique_ptr<ForeignPolicy>(int lambda)>;
+
 /// The canonical name, and the keys of all protocols; each looks at its own.
 struct ProtocolSpec {
     std::string name;
@@ -136,6 +142,7 @@ struct ProtocolSpec {
     std::int64_t delay_threshold = 1;  ///< ringmaster
     bool cancel = false;               ///< ringmaster
     Admit admit = Admit::pace;         ///< admission
+    PolicyMaker plugin;                ///< plugin; empty until its file is loaded
 };
 
 struct OptimizerSpec {

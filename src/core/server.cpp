@@ -13,8 +13,8 @@ Server::Server(const ServerConfig& config, const DealerConfig& dealer, const Pol
       peers_(static_cast<std::size_t>(config.lambda)),
       holds_(peers_.size()) {}
 
-Server::Server(const ServerConfig& config, const DealerConfig& dealer, const ServerState& state)
-    : Server(config, dealer, state.policy) {
+Server::Server(const ServerConfig& config, const DealerConfig& dealer, const Policy& policy, const ServerState& state)
+    : Server(config, dealer, restored(state.policy, policy)) {
     dealer_.restore(state.dealer);
     version_ = saved_version_ = state.version;
     last_id_ = state.last_id;

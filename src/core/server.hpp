@@ -39,8 +39,9 @@ class Server {
 public:
     Server(const ServerConfig& config, const DealerConfig& dealer, const Policy& policy);
     /// One that goes on from a saved state of a server with the same settings, but for where it stops and saves. All
-    /// workers are new. Evaluations that are pending there end in Evaluated without being asked for again.
-    Server(const ServerConfig& config, const DealerConfig& dealer, const ServerState& state);
+    /// workers are new. Evaluations that are pending there end in Evaluated without being asked for again. policy: as
+    /// that one was given.
+    Server(const ServerConfig& config, const DealerConfig& dealer, const Policy& policy, const ServerState& state);
 
     void step(Time now, const Event& event, Actions& actions);
     std::string waiting() const;

@@ -30,6 +30,8 @@ public:
     virtual ~Expression() = default;
     virtual double operator()(const RuleInfo& info) const = 0;
     virtual std::string_view text() const = 0;
+    /// Whether it depends on a field of RuleInfo; true where nobody can tell.
+    virtual bool looks_at(std::string_view) const { return true; }
 };
 
 /// A named rule or an expression. Update-level rules leave the gradients' bits alone and scale the learning rate;

@@ -47,4 +47,10 @@ void* load_module(const std::string& file, const char* symbol) {
                       " (RUBATO_MODULES names another folder)");
 }
 
+void* load_file(const std::string& path, const char* symbol) {
+    void* module = dlopen(std::filesystem::absolute(path).c_str(), RTLD_NOW | RTLD_LOCAL);
+    if (module == nullptr) throw ModuleError("cannot load " + path + ": " + dlerror());
+    return dlsym(module, symbol);
+}
+
 }  // namespace rubato::trace

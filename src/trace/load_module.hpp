@@ -15,4 +15,8 @@ struct ModuleError : std::runtime_error {
 /// names, beside the program and above it (a build tree), and where it is installed. Throws ModuleError.
 void* load_module(const std::string& file, const char* symbol);
 
+/// Loads the file at `path`, wherever it lies, with all that it needs, and returns its function `symbol`; null where it
+/// has none. Throws ModuleError where it cannot be loaded.
+void* load_file(const std::string& path, const char* symbol);
+
 }  // namespace rubato::trace

@@ -1,0 +1,118 @@
+"""docs/write-a-protocol.md and docs/write-a-rule.md: what stands there is taken out, compiled, run, and looked at.
+
+Usage: pages_test.py RUBATO SOURCE_ROOT SANITIZER
+"""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import unittest
+from pathlib import Path
+
+from case import Case, main
+
+ROOT, SANITIZER = Path(sys.argv.pop(2)), sys.argv.pop(2)
+BUILD = Path(sys.argv[1]).resolve().parent
+MPI = SANITIZER == "none" and shutil.which("mpirun") is not None and (BUILD / "rubato-mpi.so").exists()
+
+
+@unittest.skipUnless(shutil.which("g++"), "the pages compile with g++")
+class Pages(Case):
+    """Each test has a folder that looks like that of rubato, and does in it what one page says."""
+
+    def setUp(self) -> None:
+        super().setUp()
+        (self.work / "src").symlink_to(ROOT / "src")
+        (self.work / "build").symlink_to(BUILD)
+
+    def follow(self, page: str) -> None:
+        """Writes the files of a page and gives its commands, in their order."""
+        text = (ROOT / "docs" / page).read_text()
+        self.assertLessEqual(text.count("\n"), 150)
+        blocks = re.findall(r"^```(\w+)(?: (\S+))?\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+        self.assertEqual(text.count("\n```"), 2 * len(blocks))
+        for kind, file, content in blocks:
+            if kind == "sh":
+                self.command(content if MPI else re.sub(r"^mpirun(.*\\\n)*.*|.*runs/real.*", "", content, flags=re.M))
+                continue
+            self.assertLessEqual(content.count("\n"), 100)
+            path = self.work / file
+            path.parent.mkdir(exist_ok=True)
+            path.write_text(content)
+
+    def command(self, text: str, status: int = 0) -> str:
+        done = subprocess.run(["bash", "-e", "-c", text], cwd=self.work, capture_output=True, text=True, check=False,
+                              timeout=240)
+        self.assertEqual(done.returncode, status, text + done.stdout + done.stderr)
+        return done.stdout + done.stderr
+
+    def runs(self) -> list[Path]:
+        return [self.work / "runs" / name for name in ("simulated", *(("real",) if MPI else ()))]
+
+    def test_a_protocol(self) -> None:
+        self.follow("write-a-protocol.md")
+        for run in self.runs():
+            summary, updates = self.summary(run), self.rows(run, "updates.csv")
+            self.assertEqual((summary["status"], summary["epochs"]), ("finished", 2))
+            self.assertEqual({row["contributors"] for row in updates[:-1]}, {"2"})
+            contributors: dict[str, set[str]] = {}
+            for row in self.rows(run):
+                if row["outcome"] == "applied":
+                    contributors.setdefault(row["apply_version"], set()).add(row["worker"])
+            self.assertTrue(all(len(workers) == 2 for workers in list(contributors.values())[:-1]))
+        self.assertGreater(self.summary(self.work / "runs/simulated")["staleness"]["max"], 0)
+        self.resumes()
+        self.refuses("quorum", {"quorums": 2}, 'unknown constant "quorums"; expected one of quorum')
+        self.refuses("quorum", {"quorum": 4}, "quorum: expected at most the number of workers")
+        self.refuses("quorum", {"quorum": 1.5}, "quorum: expected a whole number of at least 1")
+
+    def resumes(self) -> None:
+        """A checkpoint holds what the policy says in `each`."""
+        more = "--quiet --set execution.checkpoint.every_updates=1 --out runs/resumed --set stop.epochs="
+        self.command(f"build/rubato run quorum.json {more}1")
+        self.command(f"build/rubato run quorum.json {more}2 --resume")
+        summary = self.summary(self.work / "runs/resumed")
+        self.assertEqual((summary["samples"], summary["gradients"]["leftover"]), (1200, 0))
+        self.command("cp quorum.so other.so && echo >> other.so")
+        told = self.command(f"build/rubato run quorum.json {more}3 --resume --set protocol.file=other.so", 2)
+        self.assertIn("protocol.file, protocol.checksum", told)
+
+    def refuses(self, name: str, constants: dict, text: str) -> None:
+        told = self.command(f"build/rubato check {name}.json --set 'protocol.constants={json.dumps(constants)}'", 2)
+        self.assertRegex(told, r"\Arubato: [^\n]+\n\Z")
+        self.assertIn(text, told)
+
+    def test_a_rule(self) -> None:
+        self.follow("write-a-rule.md")
+        simulated, expression = self.work / "runs/simulated", self.work / "runs/expression"
+        self.assertEqual(self.summary(simulated)["weights_hash"], self.summary(expression)["weights_hash"])
+        for run in self.runs():
+            for row in self.rows(run):
+                if row["outcome"] == "applied":
+                    self.assertAlmostEqual(float(row["scale"]), min(1, 2 / max(1, int(row["staleness"]))))
+        self.assertGreater(self.summary(simulated)["staleness"]["max"], 2)
+
+    def test_files_that_are_no_plugins(self) -> None:
+        scenario = {"workers": {"count": 2, "batch_size": 1}, "cost": {"push_bytes": 1, "flops_per_sample": 1},
+                    "data": {"samples": 4}}
+        self.assertIn('"file" is missing', self.refused({**scenario, "protocol": {"name": "plugin"}}))
+        protocol = {"name": "plugin", "file": "none.so"}
+        self.assertIn("there is no file", self.refused({**scenario, "protocol": protocol}))
+        (self.work / "none.so").write_text("nothing")
+        self.assertIn("cannot load", self.refused({**scenario, "protocol": protocol}))
+        old = ('#include "core/plugin.hpp"\nusing rubato::PolicyPlugin;\n'
+               "static const PolicyPlugin it{1, nullptr};\n"
+               'extern "C" const PolicyPlugin* rubato_policy() { return &it; }')
+        for file, code in (("empty", "int nothing;"), ("old", old)):
+            (self.work / f"{file}.cpp").write_text(code)
+            self.command(f"g++ -std=c++20 -fPIC -shared -I src {file}.cpp -o {file}.so")
+        self.assertIn("has no RUBATO_POLICY", self.refused({**scenario, "protocol": protocol | {"file": "empty.so"}}))
+        self.assertIn("compile it again", self.refused({**scenario, "protocol": protocol | {"file": "old.so"}}))
+
+
+if __name__ == "__main__":
+    os.environ.pop("RUBATO_REWRITE", None)
+    main()

@@ -43,6 +43,8 @@ public:
     void on_idle(WorkerId worker, Orders& orders) override { own_.on_idle(worker, orders); }
     void on_round(int workers) override { own_.on_round(workers); }
     void on_resume() override { own_.on_resume(); }
+    void on_lost(WorkerId worker, Orders& orders) override { own_.on_lost(worker, orders); }
+    void on_back(WorkerId worker) override { own_.on_back(worker); }
     std::vector<Wait> waiting() const override { return own_.waiting(); }
     std::string state() const override {
         FieldWriter writer;

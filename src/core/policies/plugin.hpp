@@ -25,6 +25,8 @@ public:
     virtual void on_idle(WorkerId worker, Orders& orders) = 0;
     virtual void on_round(int workers) = 0;
     virtual void on_resume() = 0;
+    virtual void on_lost(WorkerId worker, Orders& orders) = 0;
+    virtual void on_back(WorkerId worker) = 0;
     virtual std::vector<Wait> waiting() const = 0;
     virtual std::string state() const = 0;
     /// Throws std::invalid_argument for a text that is no state of this policy.
@@ -59,6 +61,8 @@ public:
     void on_idle(WorkerId worker, Orders& orders) { theirs().on_idle(worker, orders); }
     void on_round(int workers) { theirs().on_round(workers); }
     void on_resume() { theirs().on_resume(); }
+    void on_lost(WorkerId worker, Orders& orders) { theirs().on_lost(worker, orders); }
+    void on_back(WorkerId worker) { theirs().on_back(worker); }
     std::vector<Wait> waiting() const { return policy_ ? policy_->waiting() : std::vector<Wait>(); }
     bool operator==(const PluginPolicy& other) const { return state() == other.state(); }
     template <class Self, class F>

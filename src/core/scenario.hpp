@@ -232,8 +232,8 @@ struct FaultSpec {
     std::vector<WorkerId> workers = {};   ///< they crash; exactly one of these three is not empty,
     std::vector<std::string> hosts = {};  ///< and each of its members has spells of its own
     std::vector<std::string> links = {};
-    double at_s = 0, until_s = 0;    ///< one spell; until_s 0: for good
-    double every_s = 0, for_s = 0;   ///< means of exponential times between spells and of spells; 0: one spell
+    double at_s = 0, until_s = 0;   ///< one spell; until_s 0: for good
+    double every_s = 0, for_s = 0;  ///< means of exponential times between spells and of spells; 0: one spell
     double bandwidth_factor = 1, latency_factor = 1;  ///< of links within a spell
     bool operator==(const FaultSpec&) const = default;
 };

@@ -50,15 +50,15 @@ private:
 
     double slowed(RoleId role, std::int64_t worker_seq, double begin_s, double seconds);
     double single(RoleId role, std::int64_t worker_seq, double seconds) const;
-    /// Follows spells from a time on until so much work is done, or another time has come: seconds until then, or, where
-    /// the time is what ends it, the work that is done by then.
+    /// Follows spells from a time on until so much work is done, or another time has come: seconds until then, or,
+    /// where the time is what ends it, the work that is done by then.
     double along(RoleId role, double from_s, double work, double until_s) const;
     void draw(RoleId role, Slowed& slowed, double after_s) const;
     /// Goes on to the first spell that ends after that time.
     void advance(RoleId role, Slowed& slowed, double to_s) const;
 
     const Scenario& scenario_;
-    std::vector<std::vector<Slowed>> slowed_;  ///< by role; empty: nobody is
+    std::vector<std::vector<Slowed>> slowed_;         ///< by role; empty: nobody is
     mutable std::vector<std::vector<Slowed>> ahead_;  ///< scratch, by role
 };
 

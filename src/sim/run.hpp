@@ -49,6 +49,7 @@ private:
         double left_s = 0;     ///< with so many seconds of work to do
         int broken = 0;        ///< of what it runs on: it is down while any is
         Time down_ns = -1;     ///< since when; -1: it is not
+        Time crash_ns = -1;    ///< first time that it crashed
         bool down() const { return down_ns >= 0; }
     };
     /// What the network says of its platform's profiles.
@@ -112,6 +113,7 @@ private:
     void execute(RoleId role, Time now);
 
     // run_faults.cpp: what crashes, returns, slows down
+    static std::string seconds_text(Time time);
     void plan_faults();
     void schedule(FaultPlan::Unit& unit);
     void note(const Change& change);
@@ -174,11 +176,11 @@ private:
     Pace pace_;
     RoleId fault_role_;  ///< none of a role's: to whom faults are due, after all messages of their time
     FaultPlan faults_;
-    std::vector<Change> changes_;       ///< that are due
-    std::vector<double> speed_;         ///< by host: factor by the platform's profiles; empty: 1
-    int down_ = 0;                      ///< roles that are, and have not finished
-    std::uint64_t steps_at_fault_ = 0;  ///< steps_ when the last fault happened,
-    std::uint64_t faults_in_a_row_ = 0; ///< and how many did since the last step that was not theirs
+    std::vector<Change> changes_;        ///< that are due
+    std::vector<double> speed_;          ///< by host: factor by the platform's profiles; empty: 1
+    int down_ = 0;                       ///< roles that are, and have not finished
+    std::uint64_t steps_at_fault_ = 0;   ///< steps_ when the last fault happened,
+    std::uint64_t faults_in_a_row_ = 0;  ///< and how many did since the last step that was not theirs
     EventQueue queue_;
     Transport transport_;
     learn::BufferPool buffers_;

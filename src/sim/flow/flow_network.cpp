@@ -172,7 +172,8 @@ void FlowNetwork::cancel(std::int64_t token) {
     for (std::int32_t id = 0; id < static_cast<std::int32_t>(moving_.flows.size()); ++id) {
         if (!moving_[id].live || moving_[id].token != token) continue;
         const auto waiting = begins_.items();
-        const auto begin = std::find_if(waiting.begin(), waiting.end(), [&](const auto& item) { return item.id == id; });
+        const auto begin =
+            std::find_if(waiting.begin(), waiting.end(), [&](const auto& item) { return item.id == id; });
         if (begin != waiting.end())
             begins_.erase(begins_.first() + static_cast<std::size_t>(begin - waiting.begin()),
                           [](std::int32_t, std::int32_t) {});

@@ -57,7 +57,7 @@ private:
     std::vector<HostInfo> hosts_;
     std::vector<std::string> switches_;  ///< names of the nodes after the hosts, as far as they have any
     std::vector<double> full_;           ///< bandwidths of the platform, by node; empty: nothing was scaled yet
-    std::vector<Node> nodes_;  ///< hosts, then switches; of a star the center is not among them
+    std::vector<Node> nodes_;            ///< hosts, then switches; of a star the center is not among them
     int depth_ = 1;
     bool star_ = false;
 };

@@ -25,7 +25,7 @@ namespace s4u = simgrid::s4u;
 bool engine_in_use = false;
 class SimgridNetwork;
 SimgridNetwork* open_network_value = nullptr;  ///< the one that is open
-bool something_went_off = false;  ///< a host or link, once; before, routes need not be looked at
+bool something_went_off = false;               ///< a host or link, once; before, routes need not be looked at
 
 Time to_ns(double seconds) {
     if (!(seconds < 9e9))
@@ -132,12 +132,14 @@ void SimgridNetwork::connect_once() {
         s4u::Host::on_state_change_cb([](const s4u::Host& host) {
             something_went_off |= !host.is_on();
             if (open_network_value != nullptr)
-                open_network_value->tell_of(host, [on = host.is_on()](NetworkSink& sink, HostId id) { sink.on_host(id, on); });
+                open_network_value->tell_of(
+                    host, [on = host.is_on()](NetworkSink& sink, HostId id) { sink.on_host(id, on); });
         });
         s4u::Host::on_speed_change_cb([](const s4u::Host& host) {
             const double factor = host.get_available_speed();
             if (open_network_value != nullptr)
-                open_network_value->tell_of(host, [factor](NetworkSink& sink, HostId id) { sink.on_speed(id, factor); });
+                open_network_value->tell_of(host,
+                                            [factor](NetworkSink& sink, HostId id) { sink.on_speed(id, factor); });
         });
         s4u::Link::on_bandwidth_change_cb([](const s4u::Link&) {
             if (open_network_value != nullptr) open_network_value->forget_routes();

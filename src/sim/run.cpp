@@ -5,8 +5,6 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
-#include <cstdio>
-#include <cstdlib>
 #include <utility>
 
 namespace rubato::sim {
@@ -246,17 +244,6 @@ void Run::process(Due& due) {
 }
 
 void Run::hand(RoleId role, Time now, const Event& event) {
-    static const bool dbg = std::getenv("DBG") != nullptr;
-    static std::string dbgs;
-    if (now == 0 && role == 0 && event.index() == 0) dbgs.clear();
-    if (dbg) {
-        std::string m;
-        if (const auto* d = std::get_if<Delivered>(&event))
-            m = " from " + std::to_string(d->from) + " msg " + std::to_string(d->message.index());
-        dbgs += "DBG " + std::to_string(now) + " role " + std::to_string(role) + " ev " +
-                std::to_string(event.index()) + m + "\n";
-    }
-    if (dbg && seats_[static_cast<std::size_t>(role)].finished) std::fprintf(stderr, "CASE\n%s", dbgs.c_str());
     if (seats_[static_cast<std::size_t>(role)].finished)
         throw std::logic_error("an event for a role that has finished");
     step(roles_[static_cast<std::size_t>(role)], now, event, actions_);

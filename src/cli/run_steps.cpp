@@ -45,7 +45,8 @@ void check_for_backend(const Loaded& loaded, const std::string& backend) {
     if (loaded.tree.find("cost") && !emulate.compute && !emulate.messages && !emulate.network)
         note("cost and cluster are what a simulation charges; backend " + backend +
              " ignores them without execution.emulate");
-    if (!loaded.scenario.faults.empty()) note("faults are simulated only: in backend " + backend + " nothing breaks by plan");
+    if (!loaded.scenario.faults.empty())
+        note("faults are simulated only: in backend " + backend + " nothing breaks by plan");
 }
 
 /// Self-contained, so that the same run leaves the same text wherever it was started: it repeats the run from inside

@@ -180,7 +180,9 @@ void Server::on(Time now, const Taken&, Actions& actions) {
 }
 
 void Server::on(Time now, const TimerFired& event, Actions& actions) {
-    if (event.id == timer_ && !stopping_) begin_stop(now, Status::finished, actions);
+    if (event.id != timer_ || stopping_) return;
+    begin_stop(now, Status::finished, actions);
+    if (down_ == config_.lambda) try_finish(now, actions);  // nobody will say Bye
 }
 
 void Server::on(Time now, const Interrupted&, Actions& actions) {
@@ -192,6 +194,7 @@ void Server::on(Time now, const Interrupted&, Actions& actions) {
     }
     if (!stopping_) begin_stop(now, Status::interrupted, actions);
     status_ = Status::interrupted;
+    if (down_ == config_.lambda) try_finish(now, actions);
 }
 
 void Server::on(Time, const GradientReady&, Actions&) {

@@ -9,7 +9,15 @@ namespace rubato {
 
 void Server::on(Time now, const PeerDown& event, Actions& actions) {
     auto& lost = peer(event.peer);
-    if (finished_ || lost.down) return;
+    if (finished_) return;
+    if (lost.down) {  // again, before the word that it was back had its turn
+        const auto back = [&](const Work& work) {
+            return work.from == event.peer && std::holds_alternative<PeerBack>(work.message);
+        };
+        inbox_.erase(std::remove_if(inbox_.begin() + static_cast<std::ptrdiff_t>(inbox_head_), inbox_.end(), back),
+                     inbox_.end());
+        return;
+    }
     lost.down = true;
     ++down_;
     lost.since_ns = now;

@@ -77,6 +77,7 @@ void Server::say_ok(Time now, RoleId to, Time until, Time paused_ns, Actions& ac
 
 // Deals a round and tells the workers.
 void Server::release_round(Time now, Actions& actions) {
+    if (down_ > 0) return;                // the run ends as soon as the word of it has its turn
     const bool repeat = !again_.empty();  // a round that was dealt, and of which not all was applied
     if (!repeat) dealer_.open_round();
     const bool first = version_ == 0;

@@ -281,7 +281,7 @@ std::string Run::deadlock() const {
             if (seat.down() != down) continue;
             auto what = waiting(roles_[static_cast<std::size_t>(role)]);
             if (what.empty()) continue;
-            if (down) what += " since " + std::to_string(static_cast<double>(seat.down_ns) / 1e9) + " s";
+            if (down) what += " since " + seconds_text(seat.down_ns) + " s";
             if (seat.stalled) what += " on a host whose speed is 0";
             text += (named++ ? "; " : "") + (down || seat.stalled ? with_host(role) : role_name(role)) + " " + what;
         }

@@ -49,6 +49,7 @@ private:
         double left_s = 0;     ///< with so many seconds of work to do
         int broken = 0;        ///< of what it runs on: it is down while any is
         Time down_ns = -1;     ///< since when; -1: it is not
+        Time crash_ns = -1;    ///< first time that it crashed
         bool down() const { return down_ns >= 0; }
     };
     /// What the network says of its platform's profiles.
@@ -112,6 +113,7 @@ private:
     void execute(RoleId role, Time now);
 
     // run_faults.cpp: what crashes, returns, slows down
+    static std::string seconds_text(Time time);
     void plan_faults();
     void schedule(FaultPlan::Unit& unit);
     void note(const Change& change);

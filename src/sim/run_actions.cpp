@@ -251,9 +251,8 @@ void Run::act(RoleId role, Time, const Finish& action) {
     report_.detail = ending_text(action);
     if (action.status != Status::peer_lost || action.worker < 0) return;
     const Seat& lost = seats_[static_cast<std::size_t>(action.worker) + 1];
-    report_.detail = "at " + std::to_string(static_cast<double>(lost.down_ns) / 1e9) + " s " +
-                     with_host(action.worker + 1) + " crashed, and no round of " + scenario_.protocol.name +
-                     " ends without it";
+    report_.detail = "at " + seconds_text(lost.crash_ns) + " s " + with_host(action.worker + 1) +
+                     " crashed, and no round of " + scenario_.protocol.name + " ends without it";
 }
 
 void Run::act(RoleId, Time, const Keep& action) {

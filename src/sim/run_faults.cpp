@@ -1,10 +1,16 @@
 // What crashes, returns and slows down in a simulated run, by the scenario's plan or by the platform's profiles.
 #include "sim/run.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 
 namespace rubato::sim {
+
+std::string Run::seconds_text(Time time) {
+    return fmt::format("{:.12g}", static_cast<double>(time) / 1e9);
+}
 
 void Run::plan_faults() {
     for (auto& unit : faults_.units()) schedule(unit);
@@ -72,7 +78,7 @@ void Run::change(FaultPlan::Unit& unit) {
 void Run::break_role(RoleId role, bool broken) {
     auto& seat = seats_[static_cast<std::size_t>(role)];
     seat.broken += broken ? 1 : -1;
-    if (ended_ || seat.finished) return;
+    if (ended_ || seat.finished || seats_[0].finished) return;
     if (broken && seat.broken == 1) crash(role);
     if (!broken && seat.broken == 0) restart(role);
 }
@@ -82,6 +88,7 @@ void Run::crash(RoleId role) {
     if (input_.recorder != nullptr) input_.recorder->fault({now_, "crash", role, host_name(role)});
     if (role == 0) return end_with_server();
     seat.down_ns = now_;
+    if (seat.crash_ns < 0) seat.crash_ns = now_;
     ++down_;
     if (seat.compute != nullptr) drop_computation(role);
     std::vector<Taken> taken;
@@ -113,8 +120,8 @@ void Run::restart(RoleId role) {
 
 void Run::end_with_server() {
     report_.status = Status::peer_lost;
-    report_.detail = "at " + std::to_string(static_cast<double>(now_) / 1e9) + " s " + with_host(0) +
-                     " crashed, and no run goes on without its server";
+    report_.detail =
+        "at " + seconds_text(now_) + " s " + with_host(0) + " crashed, and no run goes on without its server";
     stop_network();
 }
 

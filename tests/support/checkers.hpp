@@ -62,7 +62,8 @@ public:
         if (const auto* e = std::get_if<Saved>(&event)) complete(role, e->id);
         if (const auto* e = std::get_if<TimerFired>(&event)) complete(role, e->id);
         // What it had begun comes to nothing.
-        if (std::holds_alternative<Crashed>(event)) std::erase_if(open_, [=](const Key& key) { return key.first == role; });
+        if (std::holds_alternative<Crashed>(event))
+            std::erase_if(open_, [=](const Key& key) { return key.first == role; });
         for (const auto& action : actions.list) {
             if (const auto* a = std::get_if<Send>(&action)) open(role, a->id);
             if (const auto* a = std::get_if<Compute>(&action)) {
@@ -153,7 +154,8 @@ inline void check_books(const Scenario& scenario, std::int64_t samples, const Le
         std::int64_t all = 0;
         // A batch whose gradient was dropped, given up or lost is dealt again.
         for (const auto& row : ledger.gradients)
-            if (!(drops || faults) || row.outcome == Outcome::applied || row.outcome == Outcome::leftover) all += row.samples;
+            if (!(drops || faults) || row.outcome == Outcome::applied || row.outcome == Outcome::leftover)
+                all += row.samples;
         demand(all == std::llround(*scenario.stop.epochs * static_cast<double>(samples)),
                "the epochs do not hold their samples");
     }

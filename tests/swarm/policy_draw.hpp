@@ -107,7 +107,7 @@ inline void draw_faults(Draw& it) {
         }
         const auto ms = [](int most) { return 1e-3 * *rc::gen::inRange(1, most); };
         if (*rc::gen::arbitrary<bool>()) {
-            fault.every_s = ms(100);
+            fault.every_s = 0.1 + ms(300);  // so that gradients come to their end
             fault.for_s = ms(30);
         } else {
             fault.at_s = ms(100) - 1e-3;

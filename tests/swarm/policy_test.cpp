@@ -214,6 +214,7 @@ TEST_CASE("policies: workers crash and return: the books balance, and the run en
         draw_faults(it);
         log(it);
         const auto done = simulate(it.scenario, it.samples, it.network);
+        demand_same(done, simulate(it.scenario, it.samples, it.network));
         const auto& report = done.report;
         RC_LOG() << name(report.status) << ": " << report.detail << "\n";
         if (report.status != Status::finished) it.scenario.stop = {};
@@ -224,7 +225,6 @@ TEST_CASE("policies: workers crash and return: the books balance, and the run en
         demand(report.status == Status::finished ||
                    report.detail.find(rounds ? " crashed, and no round of " : " is down since ") != std::string::npos,
                "the run ended as " + std::string(name(report.status)) + ": " + report.detail);
-        demand_same(done, simulate(it.scenario, it.samples, it.network));
         ++(report.status == Status::finished ? ended : report.status == Status::peer_lost ? lost : dead);
     });
     // Each of the endings was seen.

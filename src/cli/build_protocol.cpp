@@ -49,6 +49,7 @@ ProtocolSpec build_protocol(const Node& protocol, int lambda) {
     if (const Node* cancel = protocol.find("cancel")) spec.cancel = cancel->boolean;
     if (const Node* admit = protocol.find("admit"))
         spec.admit = admit->text == "pace" ? Admit::pace : admit->text == "discard" ? Admit::discard : Admit::withhold;
+    if (const Node* warm = protocol.find("warm_start")) spec.warm_epochs = warm->at("epochs").number;
     if (const Node* file = protocol.find("file")) spec.plugin = policy_of(*file, protocol, lambda);
     return spec;
 }

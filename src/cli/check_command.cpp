@@ -185,6 +185,7 @@ void print_real_run(const Scenario& scenario, const std::string& path, const std
 
 void print_head(const Scenario& scenario, const Loaded& loaded) {
     row("scenario", scenario.name + ", would run to " + default_directory(loaded, "sim"));
+    if (scenario.protocol.warm_epochs > 0) row("warm start", warm_start_text(scenario));
     row("protocol", protocol_text(scenario));
     row("topology", fmt::format("{}: 1 server, {} workers", scenario.topology, scenario.lambda()));
 }

@@ -103,6 +103,8 @@ void check_communication(const Node& root, std::vector<std::string>& notes) {
         refuse(push, key,
                fmt::format("{} batches of {} samples are more than 2147483647 samples at once", push.whole(), batch));
     if (root.find("schedule")) refuse(longest, key, "a schedule tells of single gradients: expected 1 beside it");
+    if (root.at("protocol").find("warm_start"))
+        refuse(longest, key, "protocol.warm_start is hardsync of single gradients: expected 1 beside it");
     const Node& rule = root.at("optimizer").at("staleness_rule");
     const std::string& name = rule.is(Kind::string) ? rule.text : rule.find("name") ? rule.at("name").text : "";
     if (among(name, {"delay-compensation", "gap-aware"}))

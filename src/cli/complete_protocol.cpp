@@ -64,6 +64,8 @@ void complete_protocol(Node& root) {
             refuse(protocol, "bound", expected("an integer of at least 0", bound) + "; without a bound it is async");
     }
     if (!root.find("schedule")) return;
+    if (protocol.find("warm_start"))
+        refuse(protocol, "warm_start", "cannot stand beside schedule, which says who goes on and when");
     if (name != "hardsync" && name != "n-softsync" && name != "async")
         throw InputError(protocol.at("name").where, "protocol.name",
                          "expected \"hardsync\", \"n-softsync\" or \"async\" beside schedule, which says who goes on "

@@ -32,13 +32,42 @@ double gradients_of(const Loaded& loaded, double samples) {
            std::ceil((samples - whole * slice) / batch - 1e-9);
 }
 
+/// Updates of so many epochs in rounds, none of which spans two of them.
+double updates_in_rounds(const Loaded& loaded, const Estimate& plan, double epochs, int per_update) {
+    const double whole = std::floor(epochs) * std::ceil(static_cast<double>(plan.slices) / per_update);
+    return whole + std::ceil(slices_of_rest(loaded, epochs) / per_update);
+}
+
+/// Under hardsync, at the beginning.
+struct WarmStart {
+    double gradients = 0, updates = 0;
+};
+
+WarmStart warm_start(const Loaded& loaded, const Estimate& plan) {
+    const double epochs = loaded.scenario.protocol.warm_epochs;
+    return {std::floor(epochs) * static_cast<double>(plan.slices) + slices_of_rest(loaded, epochs),
+            updates_in_rounds(loaded, plan, epochs, loaded.scenario.lambda())};
+}
+
+/// The pushes of so many updates.
+double pushes_of(const Loaded& loaded, const Estimate& plan, double updates) {
+    const WarmStart warm = warm_start(loaded, plan);
+    if (updates <= warm.updates) return updates * loaded.scenario.lambda();
+    return warm.gradients + (updates - warm.updates) * plan.per_update;
+}
+
 double updates_of(const Loaded& loaded, const Estimate& plan) {
     const bool barrier = traits_of(loaded.scenario).rounds;
-    if (!barrier || plan.limited_by != "epochs") return std::ceil(*plan.pushes / plan.per_update);
-    // A round never spans two epochs.
-    const double epochs = *loaded.scenario.stop.epochs;
-    const double whole = std::floor(epochs) * std::ceil(static_cast<double>(plan.slices) / plan.per_update);
-    return whole + std::ceil(slices_of_rest(loaded, epochs) / plan.per_update);
+    const double pushes = *plan.pushes;
+    if (barrier && plan.limited_by == "epochs" && loaded.scenario.protocol.warm_epochs == 0)
+        return updates_in_rounds(loaded, plan, *loaded.scenario.stop.epochs, plan.per_update);
+    if (plan.limited_by == "updates") return static_cast<double>(*loaded.scenario.stop.updates);
+    const WarmStart warm = warm_start(loaded, plan);  // where a push is a gradient
+    const int lambda = loaded.scenario.lambda();
+    if (pushes <= warm.gradients)
+        return plan.limited_by == "epochs" ? updates_in_rounds(loaded, plan, *loaded.scenario.stop.epochs, lambda)
+                                           : std::ceil(pushes / lambda);
+    return warm.updates + std::ceil((pushes - warm.gradients) / plan.per_update);
 }
 
 }  // namespace
@@ -74,7 +103,7 @@ Estimate estimate(const Loaded& loaded) {
         consider(pushes * every, pushes, "gradients");
     }
     if (stop.updates) {
-        const double pushes = static_cast<double>(*stop.updates) * result.per_update;
+        const double pushes = pushes_of(loaded, result, static_cast<double>(*stop.updates));
         consider(pushes * every, pushes, "updates");
     }
     if (!result.gradients) return result;

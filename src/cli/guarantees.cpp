@@ -46,6 +46,8 @@ std::vector<std::string> guarantees(const Scenario& scenario) {
     const int lambda = scenario.lambda();
     std::vector<std::string> sentences{epoch_sentence(scenario, policy.rounds, policy.drops),
                                        order_sentence(scenario, policy.rounds)};
+    if (scenario.protocol.warm_epochs > 0)
+        sentences.emplace_back("warm start: staleness is 0, and the weights are those of a hardsync run, bit for bit");
     const bool fixed_order = policy.rounds && policy.batch_order;
     if (!fixed_order && !scenario.schedule.trace.empty()) {
         sentences.emplace_back(

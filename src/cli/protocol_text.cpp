@@ -45,6 +45,12 @@ PolicyTraits traits_of(const Scenario& scenario) {
     return traits(make_policy(scenario.protocol, scenario.lambda()));
 }
 
+std::string warm_start_text(const Scenario& scenario) {
+    const double epochs = scenario.protocol.warm_epochs;
+    return fmt::format("until {:g} epoch{} of samples are applied: hardsync, an update for every {} gradients", epochs,
+                       epochs == 1 ? "" : "s", scenario.lambda());
+}
+
 std::string protocol_text(const Scenario& scenario) {
     const ProtocolSpec& protocol = scenario.protocol;
     const int lambda = scenario.lambda(), count = traits_of(scenario).gradients;

@@ -11,6 +11,9 @@ namespace rubato::cli {
 /// The traits of the scenario's policy.
 PolicyTraits traits_of(const Scenario& scenario);
 
+/// What comes before the protocol where there is a warm start.
+std::string warm_start_text(const Scenario& scenario);
+
 /// One line: when it updates.
 std::string protocol_text(const Scenario& scenario);
 

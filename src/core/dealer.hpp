@@ -43,6 +43,8 @@ public:
     /// The next batch of a worker; an empty one where the limit is reached, where the worker has no part of the data,
     /// or, in rounds, where the epoch has nothing left for it.
     Batch deal(WorkerId worker);
+    /// Whether batches are dealt in rounds from now on.
+    void deal_in_rounds(bool rounds) { config_.barrier = rounds; }
     /// Rounds only: goes on to the next epoch if the present one is dealt out. Call before dealing a round.
     void open_round();
     /// A batch whose gradient was refused or given up: its samples are still to be dealt. shared_epoch deals the very

@@ -75,6 +75,7 @@ ServerConfig server_config(const Scenario& scenario, std::int64_t samples, std::
     config.stop_updates = scenario.stop.updates;
     config.stop_gradients = scenario.stop.gradients;
     if (scenario.stop.epochs) config.stop_samples = std::llround(*scenario.stop.epochs * static_cast<double>(samples));
+    config.warm_samples = std::llround(scenario.protocol.warm_epochs * static_cast<double>(samples));
     if (scenario.stop.seconds) config.stop_ns = std::llround(*scenario.stop.seconds * 1e9);
     config.target = scenario.stop.target;
     config.learns = scenario.model.gradients;

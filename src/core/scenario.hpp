@@ -143,6 +143,7 @@ struct ProtocolSpec {
     bool cancel = false;               ///< ringmaster
     Admit admit = Admit::pace;         ///< admission
     PolicyMaker plugin;                ///< plugin; empty until its file is loaded
+    double warm_epochs = 0;            ///< of hardsync, with which the run begins
 };
 
 struct OptimizerSpec {

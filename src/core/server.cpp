@@ -11,10 +11,14 @@ Server::Server(const ServerConfig& config, const DealerConfig& dealer, const Pol
       policy_(policy),
       traits_(traits(policy)),
       peers_(static_cast<std::size_t>(config.lambda)),
-      holds_(peers_.size()) {}
+      holds_(peers_.size()) {
+    if (config.warm_samples > 0) begin_warm_start();
+}
 
 Server::Server(const ServerConfig& config, const DealerConfig& dealer, const Policy& policy, const ServerState& state)
-    : Server(config, dealer, restored(state.policy, policy)) {
+    : Server(config, dealer, policy) {
+    if (warm_ && state.samples >= config.warm_samples) end_warm_start();
+    policy_ = restored(state.policy, policy_);
     dealer_.restore(state.dealer);
     version_ = saved_version_ = state.version;
     last_id_ = state.last_id;
@@ -131,7 +135,9 @@ void Server::answer(Time now, RoleId to, Time arrived_ns, Version have, bool hel
     auto& worker = peer(to);
     if (worker.down) return;  // asked before it crashed
     const Time waited = now - arrived_ns;
-    if (traits_.asks && !worker.granted && on_ready(policy_, to - 1) == Ready::hold) {
+    const bool holds =
+        warm_ ? !worker.dealt_ahead : traits_.asks && !worker.granted && on_ready(policy_, to - 1) == Ready::hold;
+    if (holds) {
         auto& held_back = hold(to);
         held_back.asked_ns = arrived_ns;
         held_back.since_ns = now;

@@ -23,6 +23,7 @@ struct ServerConfig {
     OptimizerSpec optimizer;  ///< its rates and its momentum
     CommunicationSpec communication;
     StalenessRule rule;
+    std::int64_t warm_samples = 0;  ///< applied under hardsync before the policy begins
     std::optional<std::int64_t> stop_updates, stop_gradients, stop_samples;
     std::optional<Time> stop_ns;
     std::optional<Target> target;
@@ -143,6 +144,11 @@ private:
     // server_release.cpp: who may go on
     /// The first word to every worker.
     void begin_workers(Time now, Actions& actions);
+    /// A worker and its batch of a round, where workers inquire: only the first word comes unasked. An empty batch: it
+    /// has no part in this round.
+    void answer_in_round(Time now, RoleId to, const Batch& batch, Actions& actions);
+    /// The same as begin_workers to a worker that the policy of a warm start has left; it has heard words before.
+    void take_over(Time now, RoleId role, Actions& actions);
     void resume(Time now, Actions& actions);
     /// Does what the policy has ordered. Workers were held back until `until`; what came after was other work.
     void carry_out(Time now, Time until, Actions& actions) {
@@ -163,6 +169,10 @@ private:
     }
     void say_ok(Time now, RoleId to, Time until, Time paused_ns, Actions& actions);
     void halt(RoleId to, Actions& actions);
+    /// Hardsync takes the place of the policy, in whose words workers are spoken to from the first day.
+    void begin_warm_start();
+    /// Between two updates: nothing is under way.
+    void end_warm_start();
     void expect(ActionId id) const;
     ActionId next_id() { return ++last_id_; }
 
@@ -231,6 +241,8 @@ private:
     Dealer dealer_;
     Policy policy_;
     PolicyTraits traits_;
+    bool warm_ = false;      ///< a warm start: policy_ is hardsync
+    Policy own_policy_;      ///< and this one follows it
     Orders orders_, doing_;  ///< of the policy, and those of them that are being carried out; empty between steps
 
     std::vector<Peer> peers_;

@@ -18,7 +18,7 @@ RuleInfo Server::rule_info() const {
     info.epoch = epoch();
     info.mean_staleness = last_mean_staleness_;
     info.lambda = config_.lambda;
-    info.n = config_.n;
+    info.n = warm_ ? 1 : config_.n;
     info.batch_size = config_.batch_size;
     return info;
 }
@@ -165,6 +165,7 @@ void Server::on(Time now, const Applied& event, Actions& actions) {
     ++version_;
     if (keeps()) forget_unread(actions);
     on_applied(policy_, now, orders_);
+    if (warm_ && applied_samples_ >= config_.warm_samples) end_warm_start();
     for (const auto& row : orders_.controller) actions.controller.push_back(row);
     orders_.controller.clear();
     if (config_.evaluate_every_epochs && epoch() >= next_evaluation_) {
@@ -177,6 +178,7 @@ void Server::on(Time now, const Applied& event, Actions& actions) {
         if (!stopping_) begin_stop(now, Status::interrupted, actions);
         status_ = Status::interrupted;
     }
+    if (!begun_ && pause_ == Pause::none && !stopping_) begin_workers(now, actions);  // a warm start is over
     carry_out(now, fired_ns_, actions);
     drain(now, actions);
 }

@@ -23,8 +23,9 @@ void Server::try_evaluate(Time now, Actions& actions) {
 
 void Server::end_pause(Time now, Actions& actions) {
     pause_ = Pause::none;
-    if (!begun_) return begin_workers(now, actions);
-    if (round_held_ns_ >= 0) {
+    if (!begun_) {
+        begin_workers(now, actions);
+    } else if (round_held_ns_ >= 0) {
         release_round(now, actions);
         carry_out(now, now, actions);
     }

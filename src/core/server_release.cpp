@@ -2,14 +2,20 @@
 #include "core/server.hpp"
 
 #include <algorithm>
+#include <utility>
 
 namespace rubato {
 
 void Server::begin_workers(Time now, Actions& actions) {
     begun_ = true;
     if (traits_.rounds) return release_round(now, actions);
+    const bool first = version_ == 0 || resumed_;
     for (RoleId role = 1; role <= config_.lambda; ++role) {
         if (peer(role).down) continue;
+        if (!first) {
+            take_over(now, role, actions);
+            continue;
+        }
         if (on_ready(policy_, role - 1) == Ready::start) {
             deal_to(role, peer(role), resumed_, 0, 0, actions);
             continue;
@@ -19,6 +25,29 @@ void Server::begin_workers(Time now, Actions& actions) {
         worker.have = resumed_ ? -1 : version_;
     }
     carry_out(now, now, actions);
+}
+
+// A worker that inquires is answered if it has done so; otherwise it will.
+void Server::take_over(Time now, RoleId role, Actions& actions) {
+    if (traits_.word == Word::inquiry && hold(role).asked_ns < 0) return;
+    if (on_ready(policy_, role - 1) == Ready::start) release(now, role, fired_ns_, actions);
+}
+
+void Server::begin_warm_start() {
+    const Word word = traits_.word;
+    own_policy_ = std::exchange(policy_, Hardsync(config_.lambda));
+    traits_ = traits(policy_);
+    traits_.word = word;
+    dealer_.deal_in_rounds(true);
+    warm_ = true;
+}
+
+void Server::end_warm_start() {
+    policy_ = std::exchange(own_policy_, Policy());
+    traits_ = traits(policy_);
+    dealer_.deal_in_rounds(traits_.rounds);
+    orders_.clear();  // the next round of hardsync
+    warm_ = begun_ = false;
 }
 
 void Server::resume(Time now, Actions& actions) {
@@ -95,6 +124,10 @@ void Server::release_round(Time now, Actions& actions) {
             without.push_back(role - 1);
         else
             assign(worker, batch);
+        if (traits_.word == Word::inquiry) {
+            answer_in_round(now, role, batch, actions);
+            continue;
+        }
         if (empty && (first || traits_.word == Word::ok || worker.unread > 0)) continue;
         if (empty) worker.since_ns = hold(role).done_ns = now;
         worker.dealt_ahead = traits_.word == Word::ok && !first && !resumed_;
@@ -108,6 +141,22 @@ void Server::release_round(Time now, Actions& actions) {
     on_round(policy_, config_.lambda - static_cast<int>(without.size()));
     if (static_cast<int>(without.size()) == config_.lambda) return;
     for (const WorkerId worker : without) on_idle(policy_, worker, orders_);
+}
+
+void Server::answer_in_round(Time now, RoleId to, const Batch& batch, Actions& actions) {
+    auto& worker = peer(to);
+    auto& held_back = hold(to);
+    const bool spoken_to = version_ > 0 && !resumed_;
+    if (!spoken_to && batch.count > 0) return reply(to, worker, batch, resumed_, 0, 0, actions);
+    if (!spoken_to) {
+        held_back.asked_ns = held_back.since_ns = now;
+        held_back.have = resumed_ ? -1 : version_;
+    }
+    if (batch.count == 0) return;
+    worker.dealt_ahead = held_back.asked_ns < 0;
+    if (worker.dealt_ahead) return;
+    const Time asked = std::exchange(held_back.asked_ns, Time{-1});
+    reply(to, worker, batch, held_back.have != version_, now - held_back.since_ns, held_back.since_ns - asked, actions);
 }
 
 // One whose gradient has come in the meantime is not told: it will be asked about that gradient.

@@ -28,7 +28,8 @@ void keep_last(std::optional<double>& kept, const std::optional<double>& value) 
 Figures::Figures(const Scenario& scenario, std::int64_t samples_per_epoch)
     : workers_(static_cast<std::size_t>(std::max(0, scenario.lambda()))),
       stop_(scenario.stop),
-      samples_per_epoch_(samples_per_epoch) {}
+      samples_per_epoch_(samples_per_epoch),
+      warm_samples_(std::llround(scenario.protocol.warm_epochs * static_cast<double>(samples_per_epoch))) {}
 
 void Figures::add(const Actions& actions) {
     for (const GradientRow& row : actions.gradients) add(row);
@@ -36,6 +37,11 @@ void Figures::add(const Actions& actions) {
         ++updates;
         last_update_ns = std::max(last_update_ns, row.time_ns);
         steady.add(row);
+        // Under hardsync all that is accepted is applied at once, so that its epoch tells what was applied before.
+        const double before = row.epoch * static_cast<double>(samples_per_epoch_) - static_cast<double>(row.samples);
+        if (warm_samples_ == 0 || std::llround(before) >= warm_samples_) continue;
+        ++warm_start_updates;
+        warm_start_ns = row.time_ns;
     }
     for (const EvalRow& row : actions.evals) add(row);
     for (const WorkerRow& row : actions.workers)

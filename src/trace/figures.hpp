@@ -71,6 +71,8 @@ public:
     SteadyWindow steady;
     std::int64_t updates = 0;
     Time last_update_ns = 0;
+    std::int64_t warm_start_updates = 0;  ///< those of hardsync, before the protocol's own
+    Time warm_start_ns = 0;               ///< the last of them
     /// Accepted by the server: those of applied gradients, and of left-over ones that name the version that they were
     /// accepted for.
     std::int64_t samples = 0;
@@ -98,6 +100,8 @@ private:
         field("steady", self.steady);
         field("updates", self.updates);
         field("last_update_ns", self.last_update_ns);
+        field("warm_start_updates", self.warm_start_updates);
+        field("warm_start_ns", self.warm_start_ns);
         field("samples", self.samples);
         field("train_loss", self.train_loss);
         field("metrics", self.metrics);
@@ -123,6 +127,7 @@ private:
     std::vector<Pending> pending_;
     StopSpec stop_;
     std::int64_t samples_per_epoch_;
+    std::int64_t warm_samples_;  ///< of the warm start, as the engine counts them
 };
 
 }  // namespace rubato::trace

@@ -169,6 +169,8 @@ std::string summary_text(const Scenario& scenario, const RecorderOptions& option
                         {"cancelled", gradients.cancelled},
                         {"leftover", gradients.leftover}};
     out["updates"] = figures.updates;
+    out["warm_start_updates"] = figures.warm_start_updates;
+    out["warm_start_s"] = seconds(figures.warm_start_ns);
     out["throughput"] = throughput(figures, steady);
     out["staleness"] = staleness(figures.staleness, steady);
     out["compute_utilization"] = ratio(compute, compute + exposed);

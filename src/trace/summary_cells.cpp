@@ -53,6 +53,8 @@ void each(const Scenario& scenario, const Figures& figures, const DriverReport& 
     put("gradients.cancelled", figures.outcomes.cancelled);
     put("gradients.leftover", figures.outcomes.leftover);
     put("updates", figures.updates);
+    put("warm_start_updates", figures.warm_start_updates);
+    put("warm_start_s", seconds(figures.warm_start_ns));
     put("throughput.samples_per_s", ratio(static_cast<double>(figures.samples), time_s));
     put("throughput.gradients_per_s", ratio(static_cast<double>(figures.outcomes.applied), time_s));
     put("throughput.updates_per_s", ratio(static_cast<double>(figures.updates), time_s));

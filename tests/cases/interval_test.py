@@ -69,6 +69,8 @@ class Interval(Case):
         self.assertIn("pull_every: \"rennala\" minds how old", line({"pull_every": 2}, protocol={"name": "rennala"}))
         rule = {"learning_rate": 0.1, "staleness_rule": "gap-aware"}
         self.assertIn("push_every: staleness_rule \"gap-aware\" looks at", line({"push_every": 2}, optimizer=rule))
+        warm = {"name": "async", "warm_start": {"epochs": 1}}
+        self.assertIn("push_every: protocol.warm_start is", line({"push_every": 2}, protocol=warm))
         self.assertIn("push_every: expected an integer from 1 to", line({"push_every": 0}))
         self.assertIn("did you mean", line({"push_evry": 2}))
         self.assertIn("samples at once", self.refused(learning(workers={

@@ -69,14 +69,17 @@ class SharedPlatforms(Case):
         self.assertLess(summary["time_s"], 25)
 
     def test_a_link_that_goes_off_ends_the_run_with_its_books(self) -> None:
-        # With the default placement the server's route to worker 1 takes link 9, which is off from 40 ms on.
+        # Link 3 joins Tremblay, the server's host, and Ginette, and goes off at 13 s.
         out = self.work / "off"
-        scenario = four_workers("small_platform_failures.xml", devices={"default": {"a": 0.001}, "slow": {"a": 3000}})
-        scenario["workers"] = {"groups": [{"count": 2}, {"count": 2, "device": "slow"}], "batch_size": 10}
+        scenario = four_workers("small_platform_failures.xml", devices={"default": {"a": 0.001}},
+                                hosts=["Ginette", "Bourassa"])
+        scenario["workers"]["per_host"] = 2
         scenario["protocol"] = {"name": "async"}
+        scenario["cost"]["push_bytes"] = "30kB"
+        scenario["stop"] = {"seconds": 20}
         done = self.call("run", self.write(scenario), "--out", out, "--events")
         self.assertEqual(done.returncode, 3, done.stderr)
-        self.assertRegex(done.stderr, 'rubato: the run ended as peer_lost: at .* s a transfer from worker . on host "')
+        self.assertRegex(done.stderr, 'rubato: the run ended as peer_lost: at 13.* s a transfer from .* on host "Ginette"')
         summary = self.summary(out)
         self.assertEqual(summary["status"], "peer_lost")
         rows = self.rows(out)
@@ -95,11 +98,12 @@ class SharedPlatforms(Case):
         scenario = four_workers("small_platform_profile.xml", hosts=["Jupiter"], server_host="Fafard",
                                 devices={"default": {"seconds": {"10": 1.0}}})
         scenario["workers"]["count"] = 1
+        scenario["protocol"] = {"name": "async"}
         done = self.call("run", self.write(scenario), "--out", self.work / "run")
         self.assertNotIn("not followed", done.stderr)
         row = self.rows(self.work / "run")[0]
-        # Half the speed until 2 s.
-        self.assertAlmostEqual(int(row["end_ns"]) / 1e9, 2, delta=1e-6)
+        # A second of work at half the speed until 2 s; it begins with the first word, which takes 10 ms.
+        self.assertAlmostEqual(int(row["end_ns"]) / 1e9, 2 + 0.5 * int(row["begin_ns"]) / 1e9, delta=1e-6)
 
 
 if __name__ == "__main__":

@@ -103,8 +103,8 @@ TEST_CASE("names of values are suggested, and reserved ones refused with \"not y
                          "\"hardsync\", \"n-softsync\", \"async\", "));
     CHECK(error_of(small("\"topology\": {\"name\": \"tree\"}"))
               .find("topology.name: \"tree\" is reserved, but not yet built") != std::string::npos);
-    CHECK(error_of(small("\"faults\": [{\"at\": 1}]")) ==
-          "scenario.json:5: faults[0].at: unknown key; did you mean \"at_s\"?");
+    CHECK(error_of(small("\"faults\": [{\"unti_s\": 1}]")) ==
+          "scenario.json:5: faults[0].unti_s: unknown key; did you mean \"until_s\"?");
     CHECK(error_of(small("\"faults\": []")).empty());
     CHECK(error_of(small("\"cost\": {}")).find("duplicate key") != std::string::npos);
     CHECK(error_of(small("\"execution\": {\"restart_workers\": true}")).find("not yet built") != std::string::npos);

@@ -80,10 +80,10 @@ private:
     void require_route(HostId from, HostId to);
     bool path_is_on(HostId from, HostId to) const;
     bool ends_are_on(HostId from, HostId to) const { return host(from).is_on() && host(to).is_on(); }
-    /// Tells the sink, once the kernel has done what it is doing.
     /// Tells the sink of a host, once the kernel has done what it is doing.
     template <class F>
     void tell_of(const s4u::Host& host, F&& call);
+    void tell_of_start();
     void forget_routes();
     Flow& take_flow();
     void report_at_once(std::int64_t token, bool ok);
@@ -100,6 +100,7 @@ private:
     std::deque<Flow> flows_;
     std::vector<Flow*> free_, retired_;
     std::optional<KernelClock> clock_;
+    bool told_ = false;  ///< how hosts are at the start
     NetworkSink* sink_ = nullptr;
     bool stopped_ = false;
     std::exception_ptr error_;
@@ -333,9 +334,21 @@ Time SimgridNetwork::control_delay(HostId from, HostId to, double bytes) {
     return to_ns(factors_.latency * found.latency + bytes / (factors_.bandwidth * found.bandwidth));
 }
 
+// What profiles say of time 0 is so before anybody listens.
+void SimgridNetwork::tell_of_start() {
+    for (HostId id = 0; id < static_cast<HostId>(platform_->hosts.size()); ++id) {
+        const double factor = host(id).get_available_speed();
+        guarded([&] {
+            if (factor != 1) sink_->on_speed(id, factor);
+            if (!host(id).is_on()) sink_->on_host(id, false);
+        });
+    }
+}
+
 void SimgridNetwork::run(NetworkSink& sink) {
     sink_ = &sink;
     platform_->used = true;
+    if (platform_->profiles && !std::exchange(told_, true)) tell_of_start();
     clock_->run();
     sink_ = nullptr;
     if (error_) std::rethrow_exception(std::exchange(error_, nullptr));

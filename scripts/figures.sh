@@ -1,14 +1,17 @@
 #!/usr/bin/env bash
 # Makes every figure of README.md and docs/ anew from the scenarios that ship: docs/figures/*.png with their data as
-# CSV. Takes three quarters of an hour on two cores; runs that are there already are not repeated.
+# CSV. Takes an hour and a quarter on two cores; runs that are there already are not repeated.
 #
 #   scripts/figures.sh            all
-#   scripts/figures.sh NAME...    some of: quickstart figure4 figure5 network figure8 tradeoff
+#   scripts/figures.sh NAME...    some of: quickstart figure4 figure5 network figure8 tradeoff dssp sqrt rules
+#
+# `rules` alone, which only runs when it is named, takes three hours more.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 rubato=build/rubato
 analysis=(env PYTHONPATH=analysis /usr/bin/python3 -m rubato_analysis)
+times=(env PYTHONPATH=analysis /usr/bin/python3 analysis/dssp_times.py)
 [[ -x $rubato ]] || { echo "error: build first: ./quickstart" >&2; exit 1; }
 out=docs/figures
 mkdir -p "$out"
@@ -66,12 +69,46 @@ tradeoff() {
     cp runs/figures/fashion-tradeoff/aggregate.csv "$out/tradeoff-aggregate.csv"
 }
 
-[[ $# -gt 0 ]] || set -- quickstart figure4 figure5 network figure8 tradeoff
+# Times of bsp, asp, ssp and dssp beside those of Zhao et al. 2019; prints the tables of docs/validation.md.
+dssp() {
+    local name
+    for name in table1 alexnet resnet; do
+        "$rubato" sweep "scenarios/sweeps/dssp-$name.json" --out "runs/figures/dssp-$name"
+    done
+    "${times[@]}" table runs/figures/dssp-table1 -o "$out/dssp-table1.png"
+    for name in alexnet resnet; do "${times[@]}" order "$name" "runs/figures/dssp-$name"; done
+}
+
+# Async, Rennala, Ringmaster and minibatch SGD where worker i takes sqrt(i) seconds, each tuned.
+sqrt() {
+    "$rubato" sweep scenarios/sweeps/sqrt-times.json --out runs/figures/sqrt-times --keep
+    "$rubato" plot curves runs/figures/sqrt-times --metric suboptimality --log-y -o "$out/sqrt-times.png"
+    "$rubato" table runs/figures/sqrt-times --value suboptimality --value updates --value gradients.applied \
+        --value gradients.dropped
+}
+
+# Every staleness rule on Fashion-MNIST, each with its learning rate tuned.
+rules() {
+    local name labels=none,inverse-staleness,polynomial,gap-aware,dc-asgd
+    for name in fashion-rules fashion-rules-cnn; do
+        "$rubato" sweep "scenarios/sweeps/$name.json" --out "runs/figures/$name" --keep
+    done
+    labels+=",dc-asgd adaptive (worker),decoupled momentum,hardsync"
+    "$rubato" plot curves runs/figures/fashion-rules --x epochs --metric test_error --log-y \
+        --where 'workers.slow=i > 20 ? 4 : 1' --where "label=$labels" -o "$out/rules.png"
+    "$rubato" plot sensitivity runs/figures/fashion-rules --log-y --where 'workers.slow=i > 20 ? 4 : 1' \
+        --where "label=none,inverse-staleness,gap-aware,dc-asgd adaptive (worker),hardsync" -o "$out/rules-rates.png"
+    "$rubato" table runs/figures/fashion-rules --rows label --columns workers.slow --value test_error
+    "$rubato" table runs/figures/fashion-rules-cnn --value test_error
+}
+
+[[ $# -gt 0 ]] || set -- quickstart figure4 figure5 network figure8 tradeoff dssp sqrt
 for figure in "$@"; do
     case $figure in
-        quickstart | figure4 | figure5 | network | figure8 | tradeoff) "$figure" ;;
+        quickstart | figure4 | figure5 | network | figure8 | tradeoff | dssp | sqrt | rules) "$figure" ;;
         *)
-            echo "error: no figure '$figure'; expected quickstart, figure4, figure5, network, figure8 or tradeoff" >&2
+            echo "error: no figure '$figure'; expected quickstart, figure4, figure5, network, figure8, tradeoff," \
+                "dssp, sqrt or rules" >&2
             exit 2 ;;
     esac
 done

@@ -22,7 +22,7 @@ PROGRAMS = {"tests/bench/bench_primitives": "Gradient kernels", "tests/bench/ben
             "tests/bench/bench_decisions": "Decisions of policies", "messages": "Timing-only simulation",
             "sweep": "Sweeps", "tests/bench/bench_mpi": "Messages between ranks",
             "driver": "Messages in runs over MPI"}
-RANKS = ["mpirun", "--allow-run-as-root", "--oversubscribe", "-n", "2"]
+RANKS = ["mpirun", "--allow-run-as-root", "--oversubscribe", "--bind-to", "none", "-n", "2"]
 SCRIPTS = {"messages": "messages.py", "sweep": "sweep.py", "driver": "driver.py"}
 
 
@@ -70,7 +70,7 @@ def number(value):
 
 def section(build, program, title):
     """Its lines, and how many figures miss their targets."""
-    lines = [f"## {title}", "", f"Measured {time.strftime('%Y-%m-%d')}.", "", "| what | measured | target | |",
+    lines = [f"## {title}", "", f"Measured {time.strftime('%Y-%m-%d')}: {machine()}.", "", "| what | measured | target | |",
              "|---|---:|---:|---|"]
     missed = 0
     for told in measure(build, program):
@@ -86,14 +86,17 @@ def main():
     parser.add_argument("build", nargs="?", type=pathlib.Path, default=ROOT / "build")
     parser.add_argument("--only", nargs="+", choices=sorted(PROGRAMS), default=list(PROGRAMS), metavar="SECTION",
                         help=f"measure these sections again, leave the others: {', '.join(sorted(PROGRAMS))}")
+    parser.add_argument("--no-build", action="store_true", help="the programs are there, built elsewhere")
     options = parser.parse_args()
     build = options.build.resolve()
-    subprocess.run(["ninja", "-C", build, "rubato", "rubato-simgrid.so", "rubato-mpi.so",
-                    *(name for name in PROGRAMS if name.startswith("tests/"))], check=True, stdout=subprocess.DEVNULL)
+    if not options.no_build:
+        subprocess.run(["ninja", "-C", build, "rubato", "rubato-simgrid.so", "rubato-mpi.so",
+                        *(name for name in PROGRAMS if name.startswith("tests/"))],
+                       check=True, stdout=subprocess.DEVNULL)
     there = dict(re.findall(r"(?m)^## (.*)\n((?:(?!## ).*\n)*)", PAGE.read_text() + "\n")) if PAGE.exists() else {}
-    page = ["# Performance", "", f"Made by `scripts/performance.py`: {machine()}.", "",
+    page = ["# Performance", "", "Made by `scripts/performance.py`, on the machine that each section names.", "",
             "Ratios compare figures of one run, so they carry over to other machines; messages a second are those of",
-            "this one. What is measured and how stands in the programs under `tests/bench`.", ""]
+            "the machine. What is measured and how stands in the programs under `tests/bench`.", ""]
     total = 0
     for program, title in PROGRAMS.items():
         if program in options.only:

@@ -149,7 +149,12 @@ trace::DriverReport compute(LoggedRun& run, const Loaded& changed, const learn::
     retold.optimizer = scenario.optimizer;
     sim::Retelling retelling(recorded_roles(run, retold), scenario.stop.on_divergence, sizes_of(run, changed), recorder,
                              run.start());
-    sim::Recomputation recomputation(scenario, task, {scenario.pool_threads, true, run.start()}, retelling);
+    const auto& recorded = run.loaded.scenario.optimizer;
+    // Arrays of the same length mean something else to another optimizer.
+    const bool keeps_state = scenario.optimizer.name == recorded.name &&
+                             scenario.optimizer.staleness_rule.kind == recorded.staleness_rule.kind;
+    sim::Recomputation recomputation(scenario, task, {scenario.pool_threads, true, run.start(), keeps_state},
+                                     retelling);
     ProgressBar bar(
         [&] {
             trace::Progress progress = recorder.progress();

@@ -51,6 +51,18 @@ std::vector<std::pair<std::string, Node>> companions(const SchemaKey& key) {
     return needed;
 }
 
+/// Of the examples of the list that a key's object stands in, the first object that has the key; without any: empty.
+Node example_item(const SchemaKey& key) {
+    for (const auto& list : schema_keys()) {
+        const Node* examples = list.path == key.whole ? list.schema->find("examples") : nullptr;
+        if (!examples || !key.path.starts_with(key.whole + "[]." + key.name)) continue;
+        for (const auto& example : examples->items)
+            for (const auto& item : example.items)
+                if (item.find(key.name)) return item;
+    }
+    return Node::object();
+}
+
 }  // namespace
 
 std::string value_text(const Node& value) {
@@ -88,9 +100,10 @@ std::vector<std::string> example_sets(const SchemaKey& key) {
     if (key.later || key.path == "extends" || key.path == "$schema") return {};
     if (!key.whole.empty()) {
         if (key.name == "NAME") return {};
-        Node object = Node::object();
-        for (auto& [sibling, value] : companions(key)) object.set(sibling, std::move(value), {});
-        object.set(key.name, example_value(*key.schema), {});
+        Node object = example_item(key);
+        for (auto& [sibling, value] : companions(key))
+            if (!object.find(sibling)) object.set(sibling, std::move(value), {});
+        if (!object.find(key.name)) object.set(key.name, example_value(*key.schema), {});
         std::string value = value_text(object);
         if (key.path.starts_with(key.whole + "[]")) value = "[" + value + "]";
         return {key.whole + "=" + value};

@@ -28,9 +28,8 @@ namespace rubato {
 ///   on_applied(now, orders)        the update that was fired is done
 ///   on_ready(worker)               may a worker have its next batch? Asked at the start, after a resume, and, where
 ///                                  workers inquire, at each inquiry. Who has to hold is to be released later
-///   on_idle(worker, orders)        a worker that might have gone on got no batch, and will push nothing more; in
-///   rounds,
-///                                  nothing in this one
+///   on_idle(worker, orders)        a worker that might have gone on got no batch, and will push nothing more; where
+///                                  batches are dealt in rounds, nothing in this one
 ///   on_round(workers)              rounds: so many workers were dealt a batch; on_idle follows for the others
 ///   on_resume()                    the run goes on from a saved state: what was under way is begun anew
 ///   waiting()                      who is held back, and by whom

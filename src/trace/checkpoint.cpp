@@ -21,7 +21,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::string_view checkpoint_magic = "rubato-checkpoint 1";
+constexpr std::string_view checkpoint_magic = "rubato-checkpoint 2";
 constexpr std::string_view weights_magic = "rubato-weights 1";
 constexpr std::string_view checkpoint_suffix = ".ckpt", weights_suffix = ".weights";
 

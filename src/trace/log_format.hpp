@@ -18,7 +18,7 @@
 
 namespace rubato::trace {
 
-inline constexpr int event_log_version = 1;
+inline constexpr int event_log_version = 2;
 
 /// The first line.
 struct LogHeader {

@@ -22,9 +22,8 @@ inline constexpr std::string_view updates_header =
 inline constexpr std::string_view evals_header =
     "time_ns,version,epoch,samples,train_loss,valid_loss,valid_error,test_loss,test_error,gradient_norm,suboptimality";
 inline constexpr std::string_view controller_header =
-    "time_ns,worker,pushes,slowest,slowest_pushes,gap,last_push_ns,interval_ns,slowest_last_push_ns,slowest_interval_"
-    "ns,"
-    "r_limit,granted,predicted_ns,slowest_predicted_ns";
+    "time_ns,worker,pushes,slowest,slowest_pushes,gap,last_push_ns,interval_ns,slowest_last_push_ns,"
+    "slowest_interval_ns,r_limit,granted,predicted_ns,slowest_predicted_ns";
 inline constexpr std::string_view timeline_header = "role,kind,begin_ns,end_ns,peer,bytes";
 inline constexpr std::string_view workers_header =
     "worker,device,host,gradients,applied,dropped,cancelled,leftover,staleness_mean,staleness_p99,compute_s,"

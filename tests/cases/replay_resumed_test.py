@@ -51,6 +51,10 @@ class ReplayResumed(ReplayCase):
                     before = [row for row in self.rows(run, "updates.csv") if int(row["version"]) <= version]
                     self.assertEqual(self.rows(other, "updates.csv")[:version], before)
                     self.assertNotEqual(self.summary(other)["weights_hash"], recorded["weights_hash"])
+                    # A velocity is no sum of squares, though it is as long.
+                    square = self.work / f"square-{protocol}-{backend}"
+                    self.replayed(run, "--set", "optimizer.name=adagrad", "--out", square, "--quiet")
+                    self.assertEqual(self.summary(square)["status"], "finished")
 
     def test_a_resumed_run_without_its_checkpoint_says_what_is_missing(self) -> None:
         run, version = self.resumed("async")

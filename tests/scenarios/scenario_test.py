@@ -108,7 +108,8 @@ def main():
     resolved = None
     with tempfile.TemporaryDirectory(prefix="rubato-") as name:
         work = Path(name)
-        common = [scenario, "--quiet", "--events", "--set", f'stop={{"updates": {UPDATES}}}']
+        # All tables, whatever the scenario leaves out.
+        common = [scenario, "--quiet", "--events", "--set", f'stop={{"updates": {UPDATES}}}', "--set", 'trace={}']
         for threads in (1, 2):
             rubato(program, "run", *common, "--out", work / f"run{threads}", "--set",
                    f"execution.pool_threads={threads}")

@@ -49,8 +49,7 @@ Recomputation::Recomputation(const Scenario& scenario, const learn::Task& task, 
         return;
     }
     std::ranges::copy(options.resumed->weights, buffers_.data(initial_).begin());
-    // Another rule may have no momentum, or be the first with one.
-    if (options.resumed->velocity.size() == optimizer_.state().size()) optimizer_.restore(options.resumed->velocity);
+    if (options.keeps_state && !options.resumed->velocity.empty()) optimizer_.restore(options.resumed->velocity);
 }
 
 bool Recomputation::ready(RoleId role, const Event& event) const {

@@ -46,6 +46,7 @@ struct RecomputationOptions {
     bool evaluate = false;  ///< evaluations are computed, too
     /// Where the log begins with a checkpoint, this one; must outlive the recomputation.
     const trace::Checkpoint* resumed = nullptr;
+    bool keeps_state = true;  ///< the optimizer's state there is of use; false: under another rule it begins anew
 };
 
 /// Carries out Compute, Fold, Update (and Evaluate) of a recorded run.

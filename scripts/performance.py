@@ -70,8 +70,8 @@ def number(value):
 
 def section(build, program, title):
     """Its lines, and how many figures miss their targets."""
-    lines = [f"## {title}", "", f"Measured {time.strftime('%Y-%m-%d')}: {machine()}.", "", "| what | measured | target | |",
-             "|---|---:|---:|---|"]
+    lines = [f"## {title}", "", f"Measured {time.strftime('%Y-%m-%d')}: {machine()}.", "",
+             "| what | measured | target | |", "|---|---:|---:|---|"]
     missed = 0
     for told in measure(build, program):
         missed += not holds(told)

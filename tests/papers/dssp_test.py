@@ -38,7 +38,7 @@ def script(*arguments):
 
 
 class Table1(unittest.TestCase):
-    """Published rows are read from analysis/data, and are targets of what runs predict."""
+    """Published rows are read from analysis/data. Both were fitted on: that they are met says that the fit holds."""
 
     @classmethod
     def setUpClass(cls):

@@ -110,7 +110,7 @@ TABLES: dict[str, dict[str, str]] = {
     },
     "faults": {
         "time_ns": "int64",
-        "kind": "category",
+        "event": "category",
         "role": "Int64",
         "host": "str",
         "link": "str",
@@ -139,6 +139,7 @@ REQUIRED: dict[str, list[str]] = {
 CATEGORIES: dict[str, list[str]] = {
     "outcome": ["applied", "dropped", "cancelled", "leftover"],
     "kind": ["compute", "push", "pull", "inquiry", "apply", "evaluate", "wait", "down"],
+    "event": ["crash", "return", "link"],
 }
 
 # Types of columns that a file may have besides, where they are not what pandas would infer.
@@ -147,12 +148,16 @@ OPTIONAL: dict[str, str] = {"grad_norm": "float64", "gap": "float64", "shard": "
 # Tables that runs of some protocols alone leave.
 OF_PROTOCOL: dict[str, str] = {"controller": "dssp"}
 
+# Figures of the summary that are above 0 where a table is left, which others do not have.
+OF_FIGURES: dict[str, str] = {"faults": "faults"}
+
 # What to ask of `rubato run` so that a table is written.
 SWITCHES: dict[str, str] = {
     "gradients": "--set trace.gradients=true",
     "updates": "--set trace.updates=true",
     "timeline": "--timeline",
     "controller": "protocol dssp",
+    "faults": "faults, in simulation",
 }
 
 
@@ -174,7 +179,7 @@ AGGREGATE_COLUMNS = ["label", "n", "diverged", "failed", "reached"]
 _INTEGERS = """gradients.applied gradients.dropped gradients.cancelled gradients.leftover samples updates staleness.max
     staleness.p50 staleness.p99 traffic.messages traffic.bytes traffic.control_messages updates_to_target
     samples_to_target setting.workers setting.batch_size setting.global_batch trace_version engine.peak_rss_bytes
-    engine.ranks"""
+    engine.ranks faults.crashes faults.returns faults.links"""
 _NUMBERS = """time_s epochs throughput.samples_per_s throughput.gradients_per_s throughput.updates_per_s
     throughput.steady_samples_per_s throughput.steady_ci95 staleness.mean staleness.steady_mean compute_utilization
     communication_hidden_fraction seconds.compute seconds.exposed_communication seconds.wait train_loss valid_error

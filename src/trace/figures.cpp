@@ -50,8 +50,8 @@ void Figures::add(const Actions& actions) {
 }
 
 void Figures::add(const FaultRow& row) {
-    const std::string_view kind = row.kind;
-    ++(kind == "crash" ? faults.crashes : kind == "return" ? faults.returns : faults.links);
+    const std::string_view event = row.event;
+    ++(event == "crash" ? faults.crashes : event == "return" ? faults.returns : faults.links);
 }
 
 void Figures::add(const GradientRow& row) {

@@ -34,8 +34,8 @@ struct Span {
 /// What broke or was whole again; a row of faults.csv.
 struct FaultRow {
     Time time_ns = 0;
-    const char* kind = "";  ///< crash | return | link
-    RoleId role = -1;       ///< -1: of a link
+    const char* event = "";  ///< crash | return | link
+    RoleId role = -1;        ///< -1: of a link
     std::string host = {};
     std::string link = {};
     double bandwidth_factor = 1, latency_factor = 1;  ///< of a link, from now on

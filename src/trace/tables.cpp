@@ -180,7 +180,7 @@ std::string worker_line(WorkerId worker, const Place& place, const Outcomes& out
 
 std::string fault_line(const FaultRow& row) {
     Line line;
-    line << row.time_ns << std::string(row.kind);
+    line << row.time_ns << std::string(row.event);
     if (row.role >= 0)
         line << std::int64_t{row.role} << row.host;
     else

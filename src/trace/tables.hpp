@@ -25,7 +25,7 @@ inline constexpr std::string_view controller_header =
     "time_ns,worker,pushes,slowest,slowest_pushes,gap,last_push_ns,interval_ns,slowest_last_push_ns,"
     "slowest_interval_ns,r_limit,granted,predicted_ns,slowest_predicted_ns";
 inline constexpr std::string_view timeline_header = "role,kind,begin_ns,end_ns,peer,bytes";
-inline constexpr std::string_view faults_header = "time_ns,kind,role,host,link,bandwidth_factor,latency_factor";
+inline constexpr std::string_view faults_header = "time_ns,event,role,host,link,bandwidth_factor,latency_factor";
 inline constexpr std::string_view workers_header =
     "worker,device,host,gradients,applied,dropped,cancelled,leftover,staleness_mean,staleness_p99,compute_s,"
     "push_queued_s,push_moving_s,pull_request_s,pull_moving_s,policy_wait_s,apply_wait_s,evaluate_s,idle_s,inquiries,"

@@ -16,6 +16,7 @@ HEADERS = {
              "suboptimality",
     "controller": "time_ns,worker,pushes,slowest,slowest_pushes,gap,last_push_ns,interval_ns,slowest_last_push_ns,"
                   "slowest_interval_ns,r_limit,granted,predicted_ns,slowest_predicted_ns",
+    "faults": "time_ns,event,role,host,link,bandwidth_factor,latency_factor",
     "timeline": "role,kind,begin_ns,end_ns,peer,bytes",
     "workers": "worker,device,host,gradients,applied,dropped,cancelled,leftover,staleness_mean,staleness_p99,compute_s,"
                "push_queued_s,push_moving_s,pull_request_s,pull_moving_s,policy_wait_s,apply_wait_s,evaluate_s,idle_s,"
@@ -107,6 +108,8 @@ def write_run(directory: str, protocol: str = "n-softsync", n: int = 1, workers:
     tables["controller"] = [[10**8, 0, 4, 1, 0, 4, 10**8, 10**7, "", "", 12, 0, "", ""]]
     tables["controller"] += [[k * 10**8, 0, 3 * k, 1, k, 2 * k, k * 10**8, 10**7, k * 10**8 - 10**7, 10**8, 12, k % 9,
                               k * 10**8 + k % 9 * 10**7, k * 10**8 + 9 * 10**7] for k in range(2, 40)]
+    tables["faults"] = [[10**8, "crash", 1, "host-0", "", "", ""], [2 * 10**8, "return", 1, "host-0", "", "", ""],
+                        [3 * 10**8, "link", "", "", "host-1", 0.5, 1]]
     for table, rows in tables.items():
         write_table(directory, table, rows)
     scenario = {

@@ -13,7 +13,7 @@ import tempfile
 import unittest
 
 import rubato_analysis
-from rubato_analysis.schema import CATEGORIES, OF_PROTOCOL, TABLES
+from rubato_analysis.schema import CATEGORIES, OF_FIGURES, OF_PROTOCOL, TABLES
 
 ROOT = ""
 PROGRAM = ""
@@ -26,14 +26,20 @@ SCENARIOS = {
                "protocol": {"name": "n-softsync", "n": 2}},
     "dssp": {"cost": {"model": "cifar10-full"}, "data": {"samples": 600},
              "protocol": {"name": "dssp", "lower_bound": 0}, "cluster": {"noise": {"lognormal_cv": 0.5}}},
+    "faulty": {"cost": {"model": "cifar10-full"}, "data": {"samples": 600}, "protocol": {"name": "async"},
+               "faults": [{"workers": [0], "at_s": 0.1, "until_s": 0.2},
+                          {"links": ["host-1"], "at_s": 0.1, "bandwidth_factor": 0.5}]},
 }
 
 
 def tables_of(run: str) -> list[str]:
-    """Those that the run's protocol leaves."""
+    """Those that such a run leaves."""
     with open(os.path.join(run, "scenario.json"), encoding="utf-8") as file:
         protocol = json.load(file)["protocol"]["name"]
-    return [table for table in TABLES if OF_PROTOCOL.get(table, protocol) == protocol]
+    with open(os.path.join(run, "summary.json"), encoding="utf-8") as file:
+        summary = json.load(file)
+    return [table for table in TABLES if OF_PROTOCOL.get(table, protocol) == protocol
+            and (table not in OF_FIGURES or any(summary[OF_FIGURES[table]].values()))]
 
 
 def sections() -> dict[str, list[list[str]]]:

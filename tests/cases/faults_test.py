@@ -47,7 +47,7 @@ class Faults(Case):
         return sorted(rows, key=lambda row: int(row["worker_seq"]))
 
     def faults(self, run: Path) -> list[tuple]:
-        return [(int(row["time_ns"]) / 1e9, row["kind"], row["role"], row["host"], row["link"])
+        return [(int(row["time_ns"]) / 1e9, row["event"], row["role"], row["host"], row["link"])
                 for row in self.rows(run, "faults.csv")]
 
     def assert_balanced(self, run: Path) -> None:
@@ -311,7 +311,7 @@ class Faults(Case):
                 ({"workers": [0], "at_s": 3, "bandwidth_factor": 0.5}, "faults[0].bandwidth_factor: goes with links"),
                 ({"links": ["host-1"], "at_s": 3}, "expected bandwidth_factor or latency_factor with links"),
                 ({"hosts": ["host-4"], "at_s": 3}, 'faults: the platform has no host "host-4"; did you mean "host-'),
-                ({"links": ["hoast-1"], "at_s": 3, "bandwidth_factor": 0.5}, 'no link "hoast-1"; did you mean "host-1"'),
+                ({"links": ["hoast-1"], "at_s": 3, "bandwidth_factor": 0.5}, 'no link "hoast-1"; did you mean "host-1'),
                 ({"worker": [0], "at_s": 3}, "workers")):
             with self.subTest(fault):
                 self.assertIn(said, self.refused(timing([fault])))

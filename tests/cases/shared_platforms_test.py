@@ -79,7 +79,7 @@ class SharedPlatforms(Case):
         scenario["stop"] = {"seconds": 20}
         done = self.call("run", self.write(scenario), "--out", out, "--events")
         self.assertEqual(done.returncode, 3, done.stderr)
-        self.assertRegex(done.stderr, 'rubato: the run ended as peer_lost: at 13.* s a transfer from .* on host "Ginette"')
+        self.assertRegex(done.stderr, 'the run ended as peer_lost: at 13.* s a transfer from .* on host "Ginette"')
         summary = self.summary(out)
         self.assertEqual(summary["status"], "peer_lost")
         rows = self.rows(out)

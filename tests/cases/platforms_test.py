@@ -78,7 +78,8 @@ class Platforms(Case):
         self.assertIn("there is no file", self.refused(on(DATA / "missing.xml")))
 
     def test_every_file_has_its_verdict(self) -> None:
-        others = {"cluster.xml", "slow_cluster.xml", "failing_link.xml", "island.xml", "changing_latency.xml"}
+        others = {"cluster.xml", "slow_cluster.xml", "failing_link.xml", "island.xml", "changing_latency.xml",
+                  "changing.xml"}
         self.assertEqual({path.name for path in DATA.glob("*.xml")}, {*REFUSED, *ACCEPTED, *others})
 
     def test_right_files_run_and_assumed_units_are_told(self) -> None:

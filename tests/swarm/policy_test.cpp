@@ -211,6 +211,7 @@ TEST_CASE("policies: workers crash and return: the books balance, and the run en
         const int plain = *rc::gen::inRange(0, 12);
         if (plain < 3) protocol.name = std::vector{"hardsync", "async", "n-softsync"}[static_cast<std::size_t>(plain)];
         if (protocol.name == "n-softsync") protocol.gradients_per_update = std::max(1, protocol.gradients_per_update);
+        use(it, ProtocolSpec(protocol));
         draw_faults(it);
         log(it);
         const auto done = simulate(it.scenario, it.samples, it.network);

@@ -17,6 +17,7 @@ Draw draw_warm() {
     const char* other = *rc::gen::element("", "", "hardsync", "n-softsync", "async");
     if (*other) it.scenario.protocol.name = other;
     it.scenario.protocol.warm_epochs = 0.25 * *rc::gen::inRange(1, 7);
+    it.scenario.workers.communication = {};  // hardsync of single gradients: refused beside others
     return it;
 }
 

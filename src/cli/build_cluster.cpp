@@ -1,6 +1,7 @@
 // The simulated machine of a checked tree.
 #include "cli/build_scenario.hpp"
 #include "cli/node_value.hpp"
+#include "cli/spells.hpp"
 
 #include <algorithm>
 
@@ -109,13 +110,10 @@ StragglerSpec build_straggler(const Node& node) {
         std::sort(spec.workers.begin(), spec.workers.end());
     }
     spec.slowdown = node.at("slowdown").number;
-    const auto read = [&](const char* key, double& value) {
-        if (const Node* found = node.find(key)) value = quantity(*found, Quantity::duration);
-    };
-    read("from_s", spec.from_s);
-    read("until_s", spec.until_s);
-    read("every_s", spec.every_s);
-    read("for_s", spec.for_s);
+    spec.from_s = seconds_of(node, "from_s");
+    spec.until_s = seconds_of(node, "until_s");
+    spec.every_s = seconds_of(node, "every_s");
+    spec.for_s = seconds_of(node, "for_s");
     if (const Node* probability = node.find("probability")) spec.probability = probability->number;
     return spec;
 }

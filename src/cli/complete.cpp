@@ -17,10 +17,6 @@ namespace {
 
 using Kind = Node::Kind;
 
-[[noreturn]] void refuse(const Node& node, const std::string& path, const std::string& why) {
-    throw InputError(node.where, path, why);
-}
-
 void fill(Node& object, const std::string& key, Node value) {
     if (!object.find(key)) object.set(key, std::move(value), {});
 }

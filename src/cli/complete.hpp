@@ -8,6 +8,11 @@
 
 namespace rubato::cli {
 
+/// Throws InputError at the node.
+[[noreturn]] inline void refuse(const Node& node, const std::string& path, const std::string& why) {
+    throw InputError(node.where, path, why);
+}
+
 /// Before the walk: sections whose presence depends on others. Tolerates anything.
 void prepare_sections(Node& root, const std::string& default_name);
 

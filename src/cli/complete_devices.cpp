@@ -3,19 +3,15 @@
 #include "cli/build_scenario.hpp"
 #include "cli/complete.hpp"
 #include "cli/node_value.hpp"
+#include "cli/spells.hpp"
 #include "cli/suggest.hpp"
 
 #include <algorithm>
-#include <set>
 
 namespace rubato::cli {
 namespace {
 
 using Kind = Node::Kind;
-
-[[noreturn]] void refuse(const Node& node, const std::string& path, const std::string& why) {
-    throw InputError(node.where, path, why);
-}
 
 void check_classes(const Node& root) {
     const Node& workers = root.at("workers");
@@ -147,20 +143,8 @@ void check_stragglers(const Node& stragglers, std::int64_t lambda) {
         const int kinds = (until || from ? 1 : 0) + (it.find("every_s") || it.find("for_s") ? 1 : 0) +
                           (it.find("probability") ? 1 : 0);
         if (kinds != 1) refuse(it, path, "expected one of: until_s (and from_s), every_s with for_s, or probability");
-        if (!it.find("every_s") != !it.find("for_s"))
-            refuse(it, path, "expected every_s and for_s together: the mean times between spells and of spells");
-        const double begin = from ? quantity(*from, Quantity::duration) : 0;
-        if (until && quantity(*until, Quantity::duration) <= begin)
-            refuse(*until, path + ".until_s", "expected an end after the begin, from_s");
-        const Node* workers = it.find("workers");
-        std::set<std::int64_t> seen;
-        for (std::size_t w = 0; workers && w < workers->items.size(); ++w) {
-            const Node& item = workers->items[w];
-            const std::string place = path + ".workers[" + std::to_string(w) + "]";
-            if (item.whole() >= lambda)
-                refuse(item, place, "there is no such worker: they are 0 to " + std::to_string(lambda - 1));
-            if (!seen.insert(item.whole()).second) refuse(item, place, "stands there twice");
-        }
+        check_spells(it, path, "from_s");
+        if (const Node* workers = it.find("workers")) check_members(*workers, path + ".workers", lambda);
     }
 }
 

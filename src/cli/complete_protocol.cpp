@@ -8,8 +8,8 @@
 namespace rubato::cli {
 namespace {
 
-[[noreturn]] void refuse(const Node& protocol, const std::string& key, const std::string& why) {
-    throw InputError(protocol.at(key).where, "protocol." + key, why);
+[[noreturn]] void refuse_key(const Node& protocol, const std::string& key, const std::string& why) {
+    refuse(protocol.at(key), "protocol." + key, why);
 }
 
 void fill(Node& protocol, const std::string& key, std::int64_t value) {
@@ -24,17 +24,19 @@ std::string expected(const std::string& what, const Node& found) {
 void check_softsync(const Node& protocol, std::int64_t lambda) {
     const Node* n = protocol.find("n");
     if (n && n->whole() > lambda)
-        refuse(protocol, "n",
-               expected("at most the number of workers, " + std::to_string(lambda), *n) +
-                   ": floor(lambda / n) gradients an update would be none (n and the number of workers go together)");
+        refuse_key(
+            protocol, "n",
+            expected("at most the number of workers, " + std::to_string(lambda), *n) +
+                ": floor(lambda / n) gradients an update would be none (n and the number of workers go together)");
 }
 
 void check_dssp(const Node& protocol) {
     // Whoever was slowest when a wait began may have been overtaken, so that wait alone keeps no bound.
     if (protocol.at("mode").text == "strict" && protocol.at("reexamine").text == "slowest")
-        refuse(protocol, "reexamine",
-               "\"slowest\" lets workers go before all others have come close enough, which mode \"strict\" promises: "
-               "expected \"every-push\", or a literal mode");
+        refuse_key(
+            protocol, "reexamine",
+            "\"slowest\" lets workers go before all others have come close enough, which mode \"strict\" promises: "
+            "expected \"every-push\", or a literal mode");
 }
 
 }  // namespace
@@ -53,19 +55,20 @@ void complete_protocol(Node& root) {
         fill(protocol, "backups", std::min<std::int64_t>(1, lambda - 1));
         const Node& backups = protocol.at("backups");
         if (backups.whole() >= lambda)
-            refuse(protocol, "backups",
-                   expected("fewer than the number of workers, " + std::to_string(lambda), backups) +
-                       ": an update would take no gradient");
+            refuse_key(protocol, "backups",
+                       expected("fewer than the number of workers, " + std::to_string(lambda), backups) +
+                           ": an update would take no gradient");
     }
     if (name == "admission") {
         fill(protocol, "gradients_per_update", 1);
         const Node& bound = protocol.at("bound");
         if (bound.is(Node::Kind::null))
-            refuse(protocol, "bound", expected("an integer of at least 0", bound) + "; without a bound it is async");
+            refuse_key(protocol, "bound",
+                       expected("an integer of at least 0", bound) + "; without a bound it is async");
     }
     if (!root.find("schedule")) return;
     if (protocol.find("warm_start"))
-        refuse(protocol, "warm_start", "cannot stand beside schedule, which says who goes on and when");
+        refuse_key(protocol, "warm_start", "cannot stand beside schedule, which says who goes on and when");
     if (name != "hardsync" && name != "n-softsync" && name != "async")
         throw InputError(protocol.at("name").where, "protocol.name",
                          "expected \"hardsync\", \"n-softsync\" or \"async\" beside schedule, which says who goes on "

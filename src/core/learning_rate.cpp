@@ -6,8 +6,7 @@
 
 namespace rubato {
 
-double scheduled_rate(const OptimizerSpec& optimizer, double epochs) {
-    double rate = optimizer.learning_rate;
+double scheduled_rate(const OptimizerSpec& optimizer, double rate, double epochs) {
     for (const auto& drop : optimizer.schedule)
         if (epochs >= drop.epoch) rate *= drop.factor;
     const auto& warm_up = optimizer.warm_up;

@@ -7,7 +7,13 @@ namespace rubato {
 
 /// The rate after `epochs` (samples applied / N), before any staleness rule: the drops of the schedule or its cosine
 /// (Loshchilov and Hutter 2017, equation 5, without restarts), times the warm-up (Goyal et al. 2017, section 2.2).
-double scheduled_rate(const OptimizerSpec& optimizer, double epochs);
+inline double scheduled_rate(const OptimizerSpec& optimizer, double epochs);
+/// The same from another rate than the configured one.
+double scheduled_rate(const OptimizerSpec& optimizer, double rate, double epochs);
+
+double scheduled_rate(const OptimizerSpec& optimizer, double epochs) {
+    return scheduled_rate(optimizer, optimizer.learning_rate, epochs);
+}
 
 /// What is left of a momentum when the staleness of the gradients is counted as a part of it.
 ///

@@ -41,9 +41,9 @@ Server::Rate Server::rate() const {
 double Server::local_rate() const {
     const auto& communication = config_.communication;
     if (!communication.any()) return 0;
-    OptimizerSpec local = config_.optimizer;
-    local.learning_rate = communication.local_learning_rate.value_or(local.learning_rate);
-    return scheduled_rate(local, static_cast<double>(applied_samples_) / static_cast<double>(config_.samples));
+    return scheduled_rate(config_.optimizer,
+                          communication.local_learning_rate.value_or(config_.optimizer.learning_rate),
+                          static_cast<double>(applied_samples_) / static_cast<double>(config_.samples));
 }
 
 inline void Server::take(Time now, RoleId from, const Push& push, BufferId gradient) {

@@ -13,8 +13,8 @@ namespace rubato::learn {
 struct Summand {
     const float* gradient = nullptr;
     float factor = 1;
-    const float* then =
-        nullptr;           ///< weights that it was computed on; null: the present ones, or the rule looks at none
+    /// Weights that it was computed on; null: the present ones, or the rule looks at none.
+    const float* then = nullptr;
     WorkerId worker = -1;  ///< whose gradient it is; -1: a sum, left as it is
 };
 

@@ -86,6 +86,10 @@ double Stream::normal() {
     return radius * cosine;
 }
 
+double Stream::exponential(double mean) {
+    return -mean * log_portable(uniform());
+}
+
 double Stream::lognormal(double cv) {
     return cv == 0 ? 1 : Lognormal(cv).from_normal(normal());
 }

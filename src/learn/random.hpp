@@ -43,6 +43,8 @@ public:
     double normal();
     /// Lognormal with mean 1 and coefficient of variation cv >= 0.
     double lognormal(double cv);
+    /// Exponential, of that mean.
+    double exponential(double mean);
 
 private:
     std::array<std::uint32_t, 2> key_;

@@ -1,25 +1,16 @@
 #include "sim/fault_plan.hpp"
 
-#include "learn/random.hpp"
 #include "sim/platform/no_such.hpp"
 
 #include <algorithm>
 
 namespace rubato::sim {
-namespace {
-
-double exponential(learn::Stream& stream, double mean) {
-    return -mean * learn::log_portable(stream.uniform());
-}
-
-}  // namespace
-
 FaultPlan::FaultPlan(const Scenario& scenario, double from_s) : scenario_(scenario) {
     for (std::size_t place = 0; place < scenario.faults.size(); ++place) {
         const FaultSpec& spec = scenario.faults[place];
         const std::size_t members = std::max({spec.workers.size(), spec.hosts.size(), spec.links.size()});
         for (std::size_t member = 0; member < members; ++member) {
-            Unit unit{&spec, place, member, 0, spec.at_s, spec.until_s > 0 ? spec.until_s : never, false};
+            Unit unit{{place, 0, spec.at_s, spec.until_s > 0 ? spec.until_s : never}, &spec, member};
             if (spec.every_s > 0) draw(unit, 0);
             while (unit.end_s <= from_s) {
                 unit.broken = true;
@@ -31,16 +22,14 @@ FaultPlan::FaultPlan(const Scenario& scenario, double from_s) : scenario_(scenar
 }
 
 void FaultPlan::draw(Unit& unit, double after_s) const {
-    learn::Stream stream(scenario_.seeds.timing, static_cast<std::uint32_t>(unit.member), learn::Purpose::fault,
-                         unit.place << 40 | unit.spell);
-    unit.begin_s = after_s + exponential(stream, unit.spec->every_s);
-    unit.end_s = unit.begin_s + exponential(stream, unit.spec->for_s);
+    unit.draw(scenario_.seeds.timing, static_cast<std::uint32_t>(unit.member), learn::Purpose::fault,
+              unit.spec->every_s, unit.spec->for_s, after_s);
 }
 
 void FaultPlan::change(Unit& unit) const {
     unit.broken = !unit.broken;
     if (unit.broken) return;
-    ++unit.spell;
+    ++unit.number;
     if (unit.spec->every_s > 0)
         draw(unit, unit.end_s);
     else

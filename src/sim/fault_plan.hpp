@@ -3,6 +3,7 @@
 
 #include "core/scenario.hpp"
 #include "sim/network.hpp"
+#include "sim/spell.hpp"
 
 #include <cstdint>
 #include <limits>
@@ -17,13 +18,10 @@ public:
     static constexpr double never = std::numeric_limits<double>::infinity();
 
     /// One worker, host or link of one fault.
-    struct Unit {
+    struct Unit : Spell {  ///< end_s never: for good
         const FaultSpec* spec = nullptr;
-        std::uint64_t place = 0;        ///< of the fault in the list
-        std::size_t member = 0;         ///< in the list of the fault
-        std::uint64_t spell = 0;        ///< number of the spell at hand
-        double begin_s = 0, end_s = 0;  ///< of it; end_s never: for good
-        bool broken = false;            ///< it is under way
+        std::size_t member = 0;  ///< in the list of the fault
+        bool broken = false;     ///< the spell is under way
     };
 
     /// The scenario must outlive it. from_s: spells that have ended by then are over.

@@ -5,17 +5,8 @@
 namespace rubato::sim {
 namespace {
 
-double exponential(learn::Stream& stream, double mean) {
-    return -mean * learn::log_portable(stream.uniform());
-}
-
 bool applies(const StragglerSpec& spec, WorkerId worker) {
     return spec.workers.empty() || std::binary_search(spec.workers.begin(), spec.workers.end(), worker);
-}
-
-/// Streams of one straggler are a quarter of 2^56 apart.
-std::uint64_t index_of(std::uint64_t place, std::uint64_t number) {
-    return place << 40 | number;
 }
 
 }  // namespace
@@ -30,7 +21,7 @@ Pace::Pace(const Scenario& scenario) : scenario_(scenario) {
         for (std::size_t place = 0; place < stragglers.size(); ++place) {
             const StragglerSpec& spec = stragglers[place];
             if (!applies(spec, static_cast<WorkerId>(role - 1))) continue;
-            Slowed slowed{&spec, place, 0, spec.from_s, spec.until_s};
+            Slowed slowed{{place, 0, spec.from_s, spec.until_s}, &spec};
             if (spec.every_s > 0) draw(static_cast<RoleId>(role), slowed, 0);
             slowed_[role].push_back(slowed);
         }
@@ -38,16 +29,14 @@ Pace::Pace(const Scenario& scenario) : scenario_(scenario) {
 }
 
 void Pace::draw(RoleId role, Slowed& slowed, double after_s) const {
-    learn::Stream stream(scenario_.seeds.timing, static_cast<std::uint32_t>(role), learn::Purpose::straggler,
-                         index_of(slowed.place, slowed.spell));
-    slowed.begin_s = after_s + exponential(stream, slowed.spec->every_s);
-    slowed.end_s = slowed.begin_s + exponential(stream, slowed.spec->for_s);
+    slowed.draw(scenario_.seeds.timing, static_cast<std::uint32_t>(role), learn::Purpose::straggler,
+                slowed.spec->every_s, slowed.spec->for_s, after_s);
 }
 
 void Pace::advance(RoleId role, Slowed& slowed, double to_s) const {
     if (slowed.spec->every_s <= 0) return;
     while (slowed.end_s <= to_s) {
-        ++slowed.spell;
+        ++slowed.number;
         draw(role, slowed, slowed.end_s);
     }
 }
@@ -62,7 +51,7 @@ double Pace::single(RoleId role, std::int64_t worker_seq, double seconds) const 
     for (const Slowed& slowed : slowed_[static_cast<std::size_t>(role)]) {
         if (slowed.spec->probability == 0) continue;
         learn::Stream stream(scenario_.seeds.timing, static_cast<std::uint32_t>(role), learn::Purpose::straggler,
-                             index_of(slowed.place, static_cast<std::uint64_t>(worker_seq)));
+                             Spell::index(slowed.place, static_cast<std::uint64_t>(worker_seq)));
         if (stream.uniform() < slowed.spec->probability) work *= slowed.spec->slowdown;
     }
     return work;

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "core/scenario.hpp"
-#include "learn/random.hpp"
+#include "sim/spell.hpp"
 
 #include <limits>
 #include <vector>
@@ -41,11 +41,8 @@ public:
 private:
     static constexpr double never = std::numeric_limits<double>::infinity();
     /// One straggler of the list, as a worker feels it.
-    struct Slowed {
+    struct Slowed : Spell {
         const StragglerSpec* spec = nullptr;
-        std::uint64_t place = 0;        ///< in the list
-        std::uint64_t spell = 0;        ///< of spells at random: number of the one at hand
-        double begin_s = 0, end_s = 0;  ///< the spell at hand: under way or to come
     };
 
     double slowed(RoleId role, std::int64_t worker_seq, double begin_s, double seconds);

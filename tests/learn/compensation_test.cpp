@@ -1,7 +1,7 @@
 // Rules that look at weights, by hand.
+#include "helpers.hpp"
 #include "learn/apply.hpp"
 #include "learn/late_update.hpp"
-#include "learn/random.hpp"
 #include "support/optimizers.hpp"
 
 #include <doctest/doctest.h>
@@ -15,10 +15,7 @@ namespace {
 constexpr std::size_t size = 5003;
 
 std::vector<float> noise(std::uint64_t index) {
-    Stream stream(3, 0, Purpose::init, index);
-    std::vector<float> values(size);
-    for (float& value : values) value = static_cast<float>(stream.normal());
-    return values;
+    return learn::noise(3, index, size);
 }
 
 OptimizerSpec sgd(const StalenessRule& rule, double rate = 0.5) {

@@ -1,6 +1,7 @@
 // What several tests of src/learn need.
 #pragma once
 
+#include "learn/random.hpp"
 #include "learn/task.hpp"
 
 #include <unistd.h>
@@ -48,6 +49,14 @@ public:
 
     std::filesystem::path path;
 };
+
+/// Standard normal values, [size], keyed by seed and index.
+inline std::vector<float> noise(std::uint64_t seed, std::uint64_t index, std::size_t size) {
+    Stream stream(seed, 0, Purpose::init, index);
+    std::vector<float> values(size);
+    for (float& value : values) value = static_cast<float>(stream.normal());
+    return values;
+}
 
 /// The text of the InputError that f throws; empty if it throws none.
 template <class F>

@@ -1,7 +1,7 @@
 // Each optimizer against its formula: bit for bit in the documented order, and near a recursion in double precision.
 #include "support/optimizers.hpp"
+#include "helpers.hpp"
 #include "learn/optimizer.hpp"
-#include "learn/random.hpp"
 
 #include <doctest/doctest.h>
 
@@ -16,10 +16,7 @@ using test::optimizer_named;
 constexpr std::size_t size = 5003;
 
 std::vector<float> noise(std::uint64_t index) {
-    Stream stream(2, 0, Purpose::init, index);
-    std::vector<float> values(size);
-    for (float& value : values) value = static_cast<float>(stream.normal());
-    return values;
+    return learn::noise(2, index, size);
 }
 
 /// One element in Real; every operation is rounded to it, in the documented order.

@@ -218,11 +218,7 @@ TEST_CASE("real gradients under way do not outlive a run that ends early") {
     for (int steps = 10; steps < 60; steps += 7) {
         IdealNetwork network(sim::star_hosts(scenario), 1e-5, 1e12);
         const auto placement = sim::place(scenario, network.hosts());
-        sim::RunInput input;
-        input.scenario = &scenario;
-        input.task = task.get();
-        input.samples = task->samples();
-        input.parameters = task->parameters();
+        auto input = input_of(scenario, *task);
         int left = steps;
         input.observer = [&](Time, RoleId, const Event&, const Actions&) {
             if (left-- == 0) throw std::runtime_error("enough");

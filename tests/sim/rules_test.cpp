@@ -24,11 +24,7 @@ struct Followed {
 using Rows = std::vector<std::pair<WorkerId, Version>>;
 
 Followed follow(const Scenario& scenario, const sim::DelayTrace& trace, const learn::Task& task) {
-    sim::RunInput input;
-    input.scenario = &scenario;
-    input.task = &task;
-    input.samples = task.samples();
-    input.parameters = task.parameters();
+    auto input = input_of(scenario, task);
     Followed result;
     sim::ScheduleRun run(input, trace,
                          [&](Time, RoleId, const Event&, const Actions& actions) { result.ledger.add(actions); });

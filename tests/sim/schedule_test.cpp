@@ -32,11 +32,7 @@ struct Followed {
 };
 
 Followed follow(const Scenario& scenario, const learn::Task& task, const sim::DelayTrace& trace) {
-    sim::RunInput input;
-    input.scenario = &scenario;
-    input.task = &task;
-    input.samples = task.samples();
-    input.parameters = task.parameters();
+    auto input = input_of(scenario, task);
     Followed result;
     const sim::ScheduleRun* self = nullptr;
     Time clock = 0;

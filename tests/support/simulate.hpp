@@ -16,6 +16,16 @@ struct Simulated {
     std::int64_t started = 0;
 };
 
+/// What a driver is given to train: both must outlive it.
+inline sim::RunInput input_of(const Scenario& scenario, const learn::Task& task) {
+    sim::RunInput input;
+    input.scenario = &scenario;
+    input.task = &task;
+    input.samples = task.samples();
+    input.parameters = task.parameters();
+    return input;
+}
+
 struct NetworkShape {
     double latency_s = 1e-5;
     double bandwidth = 1e12;

@@ -184,9 +184,10 @@ void Dssp::rank_all() {
 
 std::vector<Wait> Dssp::waiting() const {
     std::vector<Wait> out;
+    const WorkerId slowest = counts_.slowest();
     for (std::size_t i = 0; i < grants_.size(); ++i) {
         const auto worker = static_cast<WorkerId>(i);
-        if (by_count_.key(worker) != WaitLists::nowhere) out.push_back({worker, counts_.slowest()});
+        if (by_count_.key(worker) != WaitLists::nowhere) out.push_back({worker, slowest});
         if (by_worker_.key(worker) != WaitLists::nowhere)
             out.push_back({worker, static_cast<WorkerId>(by_worker_.key(worker))});
     }

@@ -56,7 +56,8 @@ public:
     }
     std::vector<Wait> waiting() const {
         std::vector<Wait> out;
-        for (const WorkerId worker : waiting_.members()) out.push_back({worker, counts_.slowest()});
+        const WorkerId slowest = counts_.slowest();
+        for (const WorkerId worker : waiting_.members()) out.push_back({worker, slowest});
         return out;
     }
     bool operator==(const Ssp&) const = default;

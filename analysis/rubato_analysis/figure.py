@@ -4,7 +4,7 @@ import os
 import shlex
 import textwrap
 from dataclasses import dataclass, field
-from typing import Iterable
+from typing import Callable, Iterable
 
 import matplotlib
 import pandas as pd
@@ -72,6 +72,17 @@ def shared_legend(figure: Figure, axes: list[Axes], columns: int = 3) -> None:
                   ncol=min(columns, fit), handlelength=3.2)
 
 
+def whole(output: str, write: Callable[[str], object]) -> None:
+    """Has `write` make a file beside `output`, which becomes `output` once it is whole; otherwise nothing is left."""
+    part = f"{output}.part"
+    try:
+        write(part)
+        os.replace(part, output)
+    finally:
+        if os.path.exists(part):
+            os.remove(part)
+
+
 def save(figure: Figure, data: Data, output: str, command: list[str] | str, title: str) -> str:
     """Writes `output` and its data beside it as CSV; returns the path of the CSV. Equal input gives equal bytes."""
     stem, extension = os.path.splitext(output)
@@ -85,8 +96,9 @@ def save(figure: Figure, data: Data, output: str, command: list[str] | str, titl
     }[extension]
     try:
         os.makedirs(os.path.dirname(output) or ".", exist_ok=True)
-        figure.savefig(output, metadata=metadata, bbox_inches="tight", pad_inches=0.08)
-        data.frame().to_csv(f"{stem}.csv", index=False, lineterminator="\n")
+        whole(output, lambda part: figure.savefig(part, format=extension[1:], metadata=metadata, bbox_inches="tight",
+                                                  pad_inches=0.08))
+        whole(f"{stem}.csv", lambda part: data.frame().to_csv(part, index=False, lineterminator="\n"))
     except OSError as error:
         raise AnalysisError(f"{output}: {(error.strerror or str(error)).lower()}") from None
     return f"{stem}.csv"

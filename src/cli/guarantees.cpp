@@ -7,6 +7,12 @@
 namespace rubato::cli {
 namespace {
 
+/// Gradients that wait for others when the data is used up make no update.
+std::string leftover_sentence(const PolicyTraits& policy) {
+    return "where the last gradients are too few for an update, up to " + std::to_string(policy.gradients - 1) +
+           " are left over: their samples count, and nothing is learnt of them";
+}
+
 std::string epoch_sentence(const Scenario& scenario, bool barrier, bool drops) {
     switch (scenario.data.sampling) {
         case Sampling::shared_epoch:
@@ -48,6 +54,7 @@ std::vector<std::string> guarantees(const Scenario& scenario) {
                                        order_sentence(scenario, policy.rounds)};
     if (scenario.protocol.warm_epochs > 0)
         sentences.emplace_back("warm start: staleness is 0, and the weights are those of a hardsync run, bit for bit");
+    if (policy.gradients > 1 && !policy.rounds && !policy.batch_order) sentences.push_back(leftover_sentence(policy));
     const bool fixed_order = policy.rounds && policy.batch_order;
     if (!fixed_order && !scenario.schedule.trace.empty()) {
         sentences.emplace_back(

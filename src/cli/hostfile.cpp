@@ -91,6 +91,8 @@ std::string launch_command(const Scenario& scenario, const std::string& path, co
     if (hosts.empty()) slots = usable_cores();
     if (!list.empty()) command += " --host " + list;
     if (slots < ranks) command += " --oversubscribe";
+    // By default a rank has one core for itself, which its two threads would share.
+    if (slots < 2 * ranks) command += " --bind-to none";
     if (::geteuid() == 0) command += " --allow-run-as-root";
     return command + " rubato run " + path + " --backend mpi";
 }

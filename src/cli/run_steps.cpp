@@ -151,6 +151,8 @@ int conclude(const RunOptions& options, const std::string& directory, trace::Rec
     const std::string summary = finish(recorder, report);
     print_summary(summary, directory, options);
     const std::string status = status_of(summary);
+    if (status == "finished" && recorder.progress().updates == 0)
+        warn("the run finished without an update: no gradient was applied, so nothing was learnt");
     if (status != "finished") error("the run ended as " + status + (report.detail.empty() ? "" : ": " + report.detail));
     return exit_of(status);
 }

@@ -176,13 +176,15 @@ void check_and_fill(Node& node, const Node& schema, const std::string& path) {
     const Node* most = schema.find("maxItems");
     if ((least && count < least->integer) || (most && count > most->integer)) {
         const bool exact = least && most && least->integer == most->integer;
+        const bool few = least && count < least->integer;
+        const auto limit = few ? least->integer : most->integer;
         throw InputError(node.where, path,
                          "expected " +
-                             std::string(exact                             ? ""
-                                         : least && count < least->integer ? "at least "
-                                                                           : "at most ") +
-                             std::to_string(least && count < least->integer ? least->integer : most->integer) +
-                             " entries, found " + std::to_string(count));
+                             std::string(exact ? ""
+                                         : few ? "at least "
+                                               : "at most ") +
+                             std::to_string(limit) + (limit == 1 ? " entry" : " entries") + ", found " +
+                             std::to_string(count));
     }
     const Node* items = schema.find("items");
     for (std::size_t i = 0; items && i < node.items.size(); ++i) {

@@ -6,6 +6,8 @@
 #include "cli/units.hpp"
 
 #include <algorithm>
+#include <charconv>
+#include <cmath>
 
 namespace rubato::cli {
 namespace {
@@ -16,6 +18,13 @@ std::string number_text(const Node& node) {
     std::string text = to_json(node);
     text.pop_back();
     return text;
+}
+
+/// Whether it would be one in JSON, as the program can hold it.
+bool is_number(const std::string& text) {
+    double value = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+    return error == std::errc() && end == text.data() + text.size() && std::isfinite(value);
 }
 
 }  // namespace
@@ -106,8 +115,7 @@ std::string expectation(const Node& schema) {
 }
 
 std::string type_hint(const Node& schema, const Node& node) {
-    if (node.is(Kind::string) && (has_type(schema, "integer") || has_type(schema, "number")) && !node.text.empty() &&
-        node.text.find_first_not_of("0123456789.+-eE") == std::string::npos) {
+    if (node.is(Kind::string) && (has_type(schema, "integer") || has_type(schema, "number")) && is_number(node.text)) {
         return "; write " + node.text + " without quotes";
     }
     if (node.is(Kind::string) && has_type(schema, "boolean") && (node.text == "true" || node.text == "false")) {
@@ -133,7 +141,10 @@ std::string key_hint(const std::string& key, const Node& schema) {
     if (const Node* properties = schema.find("properties")) {
         for (const auto& member : properties->members) here.push_back(member.key);
     }
-    if (const std::string near = nearest(key, here); !near.empty() && places.empty()) {
+    // A letter too many or too few is a slip of the pen, even where a key elsewhere has that name.
+    const std::string near_here = nearest(key, here);
+    const bool slip = near_here.size() >= 4 && (near_here == key + "s" || key == near_here + "s");
+    if (const std::string& near = near_here; !near.empty() && (places.empty() || slip)) {
         return "; did you mean \"" + near + "\"?";
     }
     if (!places.empty()) {

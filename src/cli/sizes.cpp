@@ -53,8 +53,9 @@ void complete_from_learning(Loaded& loaded) {
     }
     const auto slices = (size.samples + scenario.workers.slice_size() - 1) / scenario.workers.slice_size();
     if (slices < scenario.lambda() && scenario.data.sampling == Sampling::shared_epoch) {
-        loaded.notes.push_back("an epoch has " + std::to_string(slices) + " slices for " +
-                               std::to_string(scenario.lambda()) + " workers: some get none in each epoch");
+        loaded.notes.push_back("an epoch has " + std::to_string(slices) +
+                               (slices == 1 ? " slice for " : " slices for ") + std::to_string(scenario.lambda()) +
+                               " workers: some get none in each epoch");
     }
 }
 

@@ -51,6 +51,11 @@ protected:
     virtual void transmit(Seat& seat, const Send& action, Time sent_ns) = 0;
     /// Has the seat's reactor run `what` (a reactor whose transport is safe for threads may run it at once).
     virtual void later(Seat& seat, std::function<void()> what) = 0;
+    /// Updates that the apply lane has computed.
+    std::int64_t updates_made() {
+        std::lock_guard lock(report_mutex_);
+        return server_.updates;
+    }
     /// Whether all roles but the server have finished: then evaluations that were put off can begin.
     virtual bool others_finished() const = 0;
     /// For a checkpoint: what the workers have in their books up to `now`, and what was sent beyond report_.

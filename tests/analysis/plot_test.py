@@ -13,6 +13,7 @@ import pandas as pd
 from PIL import Image
 from rubato_analysis.cli import main
 from rubato_analysis.curves import abscissa
+from rubato_analysis.figure import whole
 from rubato_analysis.run_directory import load
 from rubato_analysis.staleness import distribution, mean_staleness
 from rubato_analysis.timeline import chrome_trace, unit_of
@@ -59,6 +60,25 @@ class PlotTest(unittest.TestCase):
                       ("figure4", self.soft, self.wide), ("figure5", self.wide, self.undivided)):
             with self.subTest(words=words[:2]):
                 self.shows_something(self.draw(*words))
+
+    def test_a_figure_is_whole_or_not_there(self) -> None:
+        with tempfile.TemporaryDirectory() as folder:
+            old = os.path.join(folder, "figure.png")
+
+            def fill(part: str) -> None:
+                with open(part, "w", encoding="utf-8") as file:
+                    file.write("half")
+                raise OSError("no space left")
+
+            for before in (None, "as it was"):
+                if before:
+                    with open(old, "w", encoding="utf-8") as file:
+                        file.write(before)
+                with self.assertRaises(OSError):
+                    whole(old, fill)
+                self.assertEqual(os.listdir(folder), ["figure.png"] if before else [])
+            with open(old, encoding="utf-8") as file:
+                self.assertEqual(file.read(), "as it was")
 
     def test_same_bytes(self) -> None:
         for kind in ("staleness", "curves", "timeline", "controller"):

@@ -50,6 +50,14 @@ class Accounting(Case):
         self.assertEqual([row["outcome"] for row in accepted].count("leftover"), 1)
         self.assertEqual(sum(summary["gradients"].values()), len(self.rows(run)))
 
+    def test_a_run_in_which_nothing_is_learnt_says_so(self) -> None:
+        path = self.write(self.timing(17, 100, 4, {"name": "rennala"}, stop={"epochs": 3}))
+        done = self.call("run", path, "--out", self.work / "vain")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("without an update", done.stderr)
+        self.assertEqual(self.summary(self.work / "vain")["updates"], 0)
+        self.assertIn("up to 3 are left over", self.call("check", path).stdout)
+
     def test_staleness_is_raw_and_excludes_the_own_update(self) -> None:
         rule = {"optimizer": {"learning_rate": 0.1, "staleness_rule": "inverse-staleness"}}
         alone = self.run_scenario(self.timing(1000, 10, 1, {"name": "async"}, stop={"epochs": 3}, **rule))

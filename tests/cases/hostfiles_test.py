@@ -25,6 +25,7 @@ class HostfilesTest(case.Case):
     def test_the_last_host_counts_without_a_newline(self) -> None:
         told = self.hosts(b"Tremblay\nJupiter\nFafard")
         self.assertIn("--host Tremblay:1,Jupiter:1,Fafard:1 --oversubscribe", told)
+        self.assertIn(" --bind-to none", told)  # two threads a rank
         self.assertIn("rank 2 on Fafard", told)
 
     def test_line_ends_of_windows(self) -> None:

@@ -26,6 +26,7 @@ MISTAKES = (
      "learning_rate: unknown key; it belongs at optimizer.learning_rate"),
     ('"learning_rate": 0.1', '"batch_size": 10', 7,
      "optimizer.batch_size: unknown key; it belongs at workers.batch_size"),
+    ('"stop": {"epochs": 1}', '"stop": {"epoch": 1}', 8, 'stop.epoch: unknown key; did you mean "epochs"?'),
     ('"batch_size": 10', '"batch_size": 10, "count": 4', 5, 'duplicate key "count", already on line 5'),
     ('"stop"', '"data": {"samples": 5},\n  "stop"', 8, 'duplicate key "data", already on line 4'),
     ('"count": 8', '"count": "8"', 5,
@@ -70,6 +71,9 @@ class Mistakes(Case):
         said = self.refused_text(GOOD, "--set", "optimizer.learing_rate=1")
         self.assertIn('optimizer.learing_rate: unknown key; did you mean "learning_rate"?', said)
         self.assertIn("--set workers.count=\"8\"", self.refused_text(GOOD, "--set", 'workers.count="8"'))
+        quoted = GOOD.replace('"learning_rate": 0.1', '"learning_rate": "0.1"')
+        self.assertIn('found the string "0.1"; write 0.1 without quotes', self.refused_text(quoted))
+        self.assertNotIn("quotes", self.refused_text(GOOD, "--set", "optimizer.learning_rate=1e400"))
         self.assertIn("it belongs at protocol.n", self.refused_text(GOOD, "--set", "n=4"))
         self.assertIn("expected KEY=VALUE", self.refused_text(GOOD, "--set", "protocol.name"))
 

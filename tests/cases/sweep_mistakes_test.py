@@ -47,7 +47,7 @@ MISTAKES = (
     ('"workers.count": [4, 5]', '"workers.count": [4, 5, 6]', 12, "zip[0]: axes that advance together need as many"),
     ('"workers.count": [4, 5]', '"workers.count": [4, 0]', 10, "workers.count: expected an integer from 1 to"),
     ('"workers.count": [4, 5]', '"workers.count": [4, 4]', 10, "axes.workers.count: value 2 is the same as value 1"),
-    ('"workers.count": [4, 5]', '"workers.count": []', 10, "axes.workers.count: expected at least 1 entries"),
+    ('"workers.count": [4, 5]', '"workers.count": []', 10, "axes.workers.count: expected at least 1 entry"),
     ('"workers.count": [4, 5]', '"workers.count": [4, 5], "seed": [1]', 10, 'axes.seed: seeds are listed in "seeds"'),
     ('"workers.count": [4, 5]', '"workers.count": [4, 5], "workers": [{}]', 10,
      'axes.workers: is set by the axis "workers.batch_size" already'),

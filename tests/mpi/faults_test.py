@@ -133,6 +133,19 @@ class FaultsTest(LaunchTest):
         self.assert_books("run")
         self.assert_replays("run")
 
+    def test_gradients_that_come_in_vain_keep_no_run_going(self) -> None:
+        scenario = endless("admission")
+        scenario["protocol"] = {"name": "admission", "admit": "withhold", "bound": 3}
+        command = self.command(4, scenario, "run", "--backend", "mpi")
+        status, output, took = self.disturbed(command, self.signal_rank(2, signal.SIGSTOP),
+                                              self.path("run", "updates.csv"))
+        self.assertEqual(status, 3, output)
+        self.assertLess(took, 30)
+        self.assertEqual(self.summary("run")["status"], "stalled")
+        self.assertIn("rank 2 (worker 1", self.summary("run")["status_detail"])
+        self.assert_books("run")
+        self.assert_replays("run")
+
     def test_an_asynchronous_run_goes_on_without_it(self) -> None:
         scenario = endless("async") | {"stop": {"seconds": 8}}
         command = self.command(4, scenario, "run", "--backend", "mpi")

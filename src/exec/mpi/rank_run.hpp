@@ -88,6 +88,7 @@ private:
     void look_around();
     void interrupt();
     void watch_others(Time now);
+    bool in_vain(Time now, Time limit);
     void watch_first(Time now);
     std::string who(int rank) const;
     std::string stall_text(Time now) const;
@@ -115,9 +116,11 @@ private:
     ActionId gatherings_ = 0;
     int finished_ranks_ = 0;
     bool said_finished_ = false;
-    std::string failed_;       ///< rank 0: what a rank said that cannot go on
-    std::int64_t moved_ = -1;  ///< steps of all ranks at the last change,
-    Time moved_ns_ = 0;        ///< and when that was
+    std::string failed_;                         ///< rank 0: what a rank said that cannot go on
+    std::int64_t moved_ = -1;                    ///< steps of all ranks at the last change,
+    Time moved_ns_ = 0;                          ///< and when that was
+    std::int64_t updated_ = -1, come_then_ = 0;  ///< updates when a rank was silent, gradients that had come by then,
+    Time updated_ns_ = 0;                        ///< and when the last of those updates was seen
     Time pinged_ns_ = 0;
     Time heard_first_ns_ = 0;   ///< other ranks: last word of rank 0
     bool told_to_end_ = false;  ///< another rank was sent a signal

@@ -1,7 +1,9 @@
 // Who is alive, and who waits for whom.
+#include "core/policy.hpp"
 #include "exec/mpi/rank_run.hpp"
 
 #include <algorithm>
+#include <numeric>
 #include <utility>
 
 namespace rubato::exec {
@@ -70,12 +72,13 @@ std::string RankRun::stall_text(Time now) const {
 }
 
 // A run stands still when no role of any rank takes a step and no lane computes, for so long as the scenario allows. A
-// rank that is silent alone ends nothing: the others may well go on without it.
+// rank that is silent alone ends nothing: the others may well go on without it. But what they compute must come to
+// something, which it never does where the policy withholds every update for the silent one.
 void RankRun::watch_others(Time now) {
     const Time limit = ns_of(scenario_.stall_timeout_s);
     const Time interval = std::clamp<Time>(limit / 8, 10'000'000, 1'000'000'000);
     auto steps = static_cast<std::int64_t>(steps_.load());
-    bool computes = working_ > 0;
+    bool computes = working_ > 0, any_silent = false;
     for (std::size_t i = 1; i < others_.size(); ++i) {
         auto& it = others_[i];
         const bool quiet = now - it.heard_ns > std::max(limit, 2 * interval);
@@ -84,6 +87,7 @@ void RankRun::watch_others(Time now) {
                           std::to_string((now - it.heard_ns) / 1'000'000'000) +
                           " s; the run goes on as long as others make progress");
         it.silent = quiet;
+        any_silent = any_silent || (quiet && !it.finished);
         steps += it.steps;
         // What a rank said long ago counts no more.
         if (it.computes && now - it.heard_ns < 4 * interval) computes = true;
@@ -100,7 +104,20 @@ void RankRun::watch_others(Time now) {
         for (int rank = 1; rank < map_.ranks(); ++rank)
             if (!others_[static_cast<std::size_t>(rank)].silent || now - moved_ns_ < interval) mail_.note(rank, ping);
     }
-    if (now - moved_ns_ > limit) abandon_run(Status::stalled, stall_text(now));
+    if (now - moved_ns_ > limit || (any_silent && in_vain(now, limit))) abandon_run(Status::stalled, stall_text(now));
+}
+
+// Twice as many gradients as can be under way and wait, and for so long no update of them.
+bool RankRun::in_vain(Time now, Time limit) {
+    const auto come = std::accumulate(received_.begin(), received_.end(), std::int64_t{0});
+    if (const auto made = updates_made(); made != updated_) {
+        updated_ = made;
+        updated_ns_ = now;
+        come_then_ = come;
+    }
+    const int gradients = traits(make_policy(scenario_.protocol, scenario_.lambda())).gradients;
+    const std::int64_t many = std::int64_t{2} * scenario_.workers.communication.push_every;
+    return now - updated_ns_ > limit && come - come_then_ > many * (scenario_.lambda() + gradients);
 }
 
 // Without rank 0 there is neither a version nor a summary.

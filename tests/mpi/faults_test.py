@@ -136,6 +136,8 @@ class FaultsTest(LaunchTest):
     def test_gradients_that_come_in_vain_keep_no_run_going(self) -> None:
         scenario = endless("admission")
         scenario["protocol"] = {"name": "admission", "admit": "withhold", "bound": 3}
+        # It is stopped while it computes, so that it has a version for whose sake updates are withheld.
+        scenario["execution"]["emulate"] = {"slow": {"1": 2000}}
         command = self.command(4, scenario, "run", "--backend", "mpi")
         status, output, took = self.disturbed(command, self.signal_rank(2, signal.SIGSTOP),
                                               self.path("run", "updates.csv"))

@@ -43,7 +43,7 @@ RankRun::RankRun(const RunInput& input, Fabric& fabric)
       map_(rank_map(*input.scenario)),
       rank_(fabric.rank()),
       mail_(
-          fabric, office_, map_, mail_options(), [this](RoleId role, const Event& event) { mail(role, event); },
+          fabric, office_, map_, mail_options(), [this](RoleId role, const Event& event) { arrived(role, event); },
           [this](int rank, const Note& note, std::string_view bytes) { told(rank, note, bytes); }) {
     office_.when_freed([this](std::int32_t channel) { put({-1, {}, channel, {}}); });
     // Sleeps are short; the kernel's habit of rounding them up by 50 us would double them.
@@ -81,6 +81,20 @@ void RankRun::mail(RoleId role, const Event& event) {
     put({role, event, -1, {}});
 }
 
+// What has come is in the server's books even if the server has not got round to it when the run is abandoned.
+void RankRun::arrived(RoleId role, const Event& event) {
+    if (const auto* delivered = std::get_if<Delivered>(&event)) {
+        const auto count = [&](const Push& gradient) {
+            received_[static_cast<std::size_t>(delivered->from - 1)] = gradient.worker_seq + 1;
+        };
+        if (const auto* push = std::get_if<Push>(&delivered->message)) count(*push);
+        if (const auto* gave_up = std::get_if<GaveUp>(&delivered->message)) count(gave_up->gradient);
+        if (const auto* bye = std::get_if<Bye>(&delivered->message); bye != nullptr && bye->cancelled)
+            count(bye->gradient);
+    }
+    mail(role, event);
+}
+
 void RankRun::later(Seat&, std::function<void()> what) {
     put({-1, {}, -1, std::move(what)});
 }
@@ -108,8 +122,6 @@ bool RankRun::serve_queue() {
         if (item.role < 0) continue;
         auto& seat = *seat_of(item.role);
         if (const auto* delivered = std::get_if<Delivered>(&item.event)) {
-            if (const auto* push = std::get_if<Push>(&delivered->message))
-                received_[static_cast<std::size_t>(delivered->from - 1)] = push->worker_seq + 1;
             // At the receiver, since only it knows since when there was room.
             if (delivered->payload.buffer != no_buffer)
                 span(delivered->from, delivered->channel == Channel::gradient ? "push" : "pull", delivered->started_ns,

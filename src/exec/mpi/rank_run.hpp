@@ -44,6 +44,7 @@ private:
     };
 
     void mail(RoleId role, const Event& event) override;
+    void arrived(RoleId role, const Event& event);
     void transmit(Seat& seat, const Send& action, Time sent_ns) override;
     void later(Seat& seat, std::function<void()> what) override;
     bool others_finished() const override { return finished_ranks_ == map_.ranks() - 1; }
@@ -125,7 +126,8 @@ private:
     Time heard_first_ns_ = 0;   ///< other ranks: last word of rank 0
     bool told_to_end_ = false;  ///< another rank was sent a signal
     bool interrupting_ = false;
-    std::vector<std::int64_t> received_;  ///< rank 0: gradients that have come from each worker
+    std::vector<std::int64_t>
+        received_;  ///< rank 0: by worker, the number behind that of its last gradient that came or was given up
 };
 
 }  // namespace rubato::exec

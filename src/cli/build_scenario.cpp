@@ -5,6 +5,7 @@
 #include "cli/expression.hpp"
 #include "cli/faults.hpp"
 #include "cli/node_value.hpp"
+#include "cli/pipeline.hpp"
 #include "cli/plugins.hpp"
 #include "core/policy.hpp"
 #include "learn/catalogue.hpp"
@@ -130,7 +131,8 @@ WorkersSpec build_workers(const Node& root) {
         its.pull_every = to_int(communication->at("pull_every"));
         if (const Node* rate = communication->find("local_learning_rate")) its.local_learning_rate = rate->number;
     }
-    spec.pipeline = workers.at("pipeline").text;
+    if (workers.at("pipeline").text == "overlap") spec.pipeline = Pipeline::overlap;
+    if (const Node* pull = workers.find("pull"); pull && pull->text == "latest") spec.pull = Pull::latest;
     if (const Node* hosts = workers.find("hosts")) {
         const int lambda = spec.count();
         spec.hosts = std::min(lambda, to_int(hosts->is(Kind::object) ? hosts->at(std::to_string(lambda)) : *hosts));
@@ -270,6 +272,7 @@ Scenario build_scenario(const Node& root) {
     scenario.faults = build_faults(root.at("faults"));
     scenario.trace = build_trace(root.at("trace"));
     build_execution(root.at("execution"), scenario);
+    check_pipeline(root, scenario);
     return scenario;
 }
 

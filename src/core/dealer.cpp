@@ -1,14 +1,42 @@
 #include "core/dealer.hpp"
 
 #include <algorithm>
+#include <stdexcept>
 
 namespace rubato {
 
 Dealer::Dealer(const DealerConfig& config) : config_(config) {
     state_.own.resize(static_cast<std::size_t>(config.lambda));
-    if (config_.sampling == Sampling::strided)
+    if (config_.sampling == Sampling::strided && !config_.own)
         for (int worker = 0; worker < config_.lambda; ++worker)
             state_.own[static_cast<std::size_t>(worker)].first = std::int64_t{worker} * config_.batch_size;
+}
+
+Batch own_batch(const DealerConfig& config, WorkerId worker, std::int64_t k) {
+    const std::int64_t size = config.batch_size;
+    const auto slices = [size](std::int64_t samples) { return (samples + size - 1) / size; };
+    const auto slice = [&](std::int64_t epoch, std::int64_t first, std::int64_t samples) {
+        return Batch{static_cast<std::int32_t>(epoch), static_cast<std::int32_t>(std::min(size, samples - first)),
+                     first};
+    };
+    switch (config.sampling) {
+        case Sampling::shared_epoch: throw std::logic_error("workers cannot share an epoch that nobody deals");
+        case Sampling::strided: {
+            const std::int64_t mine = (slices(config.samples) - worker + config.lambda - 1) / config.lambda;
+            if (mine <= 0) return {};
+            return slice(k / mine, (worker + k % mine * config.lambda) * size, config.samples);
+        }
+        case Sampling::random: {
+            const std::int64_t epoch = k * size * config.lambda / config.samples;
+            return {static_cast<std::int32_t>(epoch), config.batch_size, k * size};
+        }
+        case Sampling::sharded: {
+            const std::int64_t part = shard_samples(config.samples, config.lambda, worker);
+            if (part == 0) return {};
+            return slice(k / slices(part), k % slices(part) * size, part);
+        }
+    }
+    return {};
 }
 
 std::int64_t Dealer::room() const {
@@ -18,6 +46,7 @@ std::int64_t Dealer::room() const {
 }
 
 Batch Dealer::deal(WorkerId worker) {
+    if (config_.own) return own_batch(config_, worker, state_.own[static_cast<std::size_t>(worker)].first++);
     if (exhausted()) return {};
     const Batch batch = next_of(worker);
     state_.dealt += batch.count;
@@ -36,6 +65,7 @@ Batch Dealer::next_of(WorkerId worker) {
 }
 
 void Dealer::give_back(const Batch& batch) {
+    if (config_.own) return;
     state_.dealt -= batch.count;
     state_.dealt_in_epoch -= batch.count;
     if (config_.sampling == Sampling::shared_epoch) state_.returned.push_back(batch);

@@ -26,8 +26,13 @@ struct DealerConfig {
     int lambda = 1;
     bool barrier = false;     ///< batches are dealt in rounds, and a round never spans two epochs
     std::int64_t limit = -1;  ///< samples to hand out in all; -1: no limit
+    bool own = false;         ///< workers draw their batches themselves, as own_batch does: neither rounds nor limit
     bool operator==(const DealerConfig&) const = default;
 };
+
+/// The k-th batch of a worker that draws its own, k = 0, 1, ...: a function of its arguments alone, with the sampling
+/// modes of Dealer below but shared_epoch, which is not one. Empty where the worker has no part of the data.
+Batch own_batch(const DealerConfig& config, WorkerId worker, std::int64_t k);
 
 /// Lives with the version owner. Never hands out more than `limit` samples: the last batch is cut.
 ///

@@ -6,11 +6,13 @@ namespace rubato {
 
 namespace {
 
-Server& content(Boxed<Server>& server) {
-    return *server;
+template <class Role>
+Role& content(Boxed<Role>& role) {
+    return *role;
 }
-const Server& content(const Boxed<Server>& server) {
-    return *server;
+template <class Role>
+const Role& content(const Boxed<Role>& role) {
+    return *role;
 }
 template <class Role>
 Role& content(Role& role) {
@@ -37,13 +39,15 @@ const ServerState* saved_state(const Role& role) {
 }
 
 WorkerRow books(const Role& role, Time now) {
-    const auto* worker = std::get_if<Worker>(&role);
-    return worker ? worker->books(now) : WorkerRow{};
+    if (const auto* worker = std::get_if<Worker>(&role)) return worker->books(now);
+    if (const auto* worker = std::get_if<Boxed<OverlapWorker>>(&role)) return (**worker).books(now);
+    return {};
 }
 
 std::int64_t gradients_begun(const Role& role) {
-    const auto* worker = std::get_if<Worker>(&role);
-    return worker ? worker->begun() : 0;
+    if (const auto* worker = std::get_if<Worker>(&role)) return worker->begun();
+    if (const auto* worker = std::get_if<Boxed<OverlapWorker>>(&role)) return (**worker).begun();
+    return 0;
 }
 
 std::string role_name(RoleId role) {
@@ -71,6 +75,8 @@ ServerConfig server_config(const Scenario& scenario, std::int64_t samples, std::
     config.n = rule_n(scenario.protocol, scenario.lambda());
     config.optimizer = scenario.optimizer;
     config.communication = scenario.workers.communication;
+    config.overlaps = scenario.workers.overlaps();
+    config.draw_themselves = scenario.workers.draw_themselves();
     config.rule = scenario.optimizer.staleness_rule;
     config.stop_updates = scenario.stop.updates;
     config.stop_gradients = scenario.stop.gradients;
@@ -99,7 +105,8 @@ std::vector<Role> make_roles(const Scenario& scenario, std::int64_t samples, std
     dealer.batch_size = scenario.workers.slice_size();
     dealer.lambda = scenario.lambda();
     dealer.barrier = traits(policy).rounds;
-    dealer.limit = config.stop_samples.value_or(-1);
+    dealer.own = config.draw_themselves;
+    dealer.limit = dealer.own ? -1 : config.stop_samples.value_or(-1);
 
     std::vector<Role> roles;
     roles.reserve(static_cast<std::size_t>(scenario.lambda()) + 1);
@@ -107,6 +114,12 @@ std::vector<Role> make_roles(const Scenario& scenario, std::int64_t samples, std
     const Word word = traits(policy).word;
     for (WorkerId worker = 0; worker < scenario.lambda(); ++worker) {
         const auto at = static_cast<std::size_t>(worker);
+        if (scenario.workers.overlaps()) {
+            const OverlapConfig its{
+                worker, 0, parameters, scenario.workers.pull, dealer, state ? state->server.begun.at(at) : 0};
+            roles.emplace_back(Boxed(OverlapWorker(its, state ? state->books.at(at) : WorkerRow{})));
+            continue;
+        }
         roles.emplace_back(Worker({worker, 0, parameters, word, state ? state->server.begun.at(at) : 0,
                                    config.batch_size, config.communication.pull_every > 1},
                                   state ? state->books.at(at) : WorkerRow{}));

@@ -3,6 +3,7 @@
 
 #include "core/action.hpp"
 #include "core/boxed.hpp"
+#include "core/overlap_worker.hpp"
 #include "core/scenario.hpp"
 #include "core/server.hpp"
 #include "core/worker.hpp"
@@ -14,8 +15,8 @@
 namespace rubato {
 
 /// A role is copyable, comparable and printable; it lives wherever a driver puts it.
-/// The one server is boxed, so that thousands of workers lie close together.
-using Role = std::variant<Boxed<Server>, Worker>;
+/// What is large or rare is boxed, so that thousands of workers lie close together.
+using Role = std::variant<Boxed<Server>, Worker, Boxed<OverlapWorker>>;
 
 /// The one entry point. Appends to `actions` (the driver clears them); events of one role come in the order of `now`.
 void step(Role& role, Time now, const Event& event, Actions& actions);

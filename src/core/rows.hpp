@@ -107,6 +107,7 @@ struct WorkerRow {
     Time policy_wait_ns = 0;  ///< held back by the policy
     Time apply_wait_ns = 0;   ///< behind other work of the server
     Time idle_ns = 0;         ///< before the first and after the last piece of work
+    Time hidden_ns = 0;       ///< part of compute_ns: computation while a push or a pull was under way beside it
     bool operator==(const WorkerRow&) const = default;
     Time sum_ns() const {
         return compute_ns + push_queued_ns + push_moving_ns + pull_request_ns + pull_moving_ns + policy_wait_ns +
@@ -126,6 +127,7 @@ struct WorkerRow {
         field("policy_wait_ns", self.policy_wait_ns);
         field("apply_wait_ns", self.apply_wait_ns);
         field("idle_ns", self.idle_ns);
+        field("hidden_ns", Rare{self.hidden_ns, 0});
     }
 };
 

@@ -73,14 +73,24 @@ struct CommunicationSpec {
     bool operator==(const CommunicationSpec&) const = default;
 };
 
+/// How a worker overlaps communication and computation (docs/protocols.md, pipelines).
+enum class Pipeline : std::uint8_t { blocking, overlap };
+/// How an overlapping worker comes by weights: asks ahead and waits for one answer a gradient, or takes the newest that
+/// have come and never waits.
+enum class Pull : std::uint8_t { prefetch, latest };
+
 struct WorkersSpec {
     std::vector<WorkerGroup> groups;
     int batch_size = 32;  ///< of one worker (the papers' mu)
-    std::string pipeline = "blocking";
+    Pipeline pipeline = Pipeline::blocking;
+    Pull pull = Pull::prefetch;        ///< overlap
     int hosts = 0;                     ///< workers spread evenly over so many hosts; 0: per_host decides
     std::vector<double> slow = {};     ///< by worker: factors on its compute times; empty: none
     std::vector<double> seconds = {};  ///< by worker: of its gradients, instead of the device's; empty: none
     CommunicationSpec communication = {};
+    bool overlaps() const { return pipeline == Pipeline::overlap; }
+    /// Whether workers draw their own batches, and nobody deals them any.
+    bool draw_themselves() const { return overlaps() && pull == Pull::latest; }
     /// Samples that a worker is dealt at once, for the gradients of one push.
     int slice_size() const { return batch_size * communication.push_every; }
     int count() const {

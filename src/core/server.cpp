@@ -12,6 +12,7 @@ Server::Server(const ServerConfig& config, const DealerConfig& dealer, const Pol
       traits_(traits(policy)),
       peers_(static_cast<std::size_t>(config.lambda)),
       holds_(peers_.size()) {
+    if (config.overlaps) earlier_.resize(peers_.size());
     if (config.warm_samples > 0) begin_warm_start();
 }
 
@@ -74,14 +75,14 @@ void Server::on(Time now, const Delivered& event, Actions& actions) {
     if (const auto* push = std::get_if<Push>(&event.message)) {
         auto& from = peer(event.from);
         ++from.pushes;
-        from.busy = false;
+        has_come(from);
         from.since_ns = now;
         take_in(now, event.from, event.payload, *push, actions);
     } else if (const auto* inquiry = std::get_if<Inquiry>(&event.message)) {
         take_in(now, event.from, event.payload, *inquiry, actions);
     } else if (const auto* gave_up = std::get_if<GaveUp>(&event.message)) {
         auto& from = peer(event.from);
-        from.busy = false;
+        has_come(from);
         from.since_ns = now;
         take_in(now, event.from, event.payload, *gave_up, actions);
     } else if (const auto* bye = std::get_if<Bye>(&event.message)) {
@@ -135,6 +136,8 @@ void Server::answer(Time now, RoleId to, Time arrived_ns, Version have, bool hel
     auto& worker = peer(to);
     if (worker.down) return;  // asked before it crashed
     const Time waited = now - arrived_ns;
+    if (config_.draw_themselves && worker.busy)
+        return reply(to, worker, {}, have != version_, held ? waited : 0, held ? 0 : waited, actions);
     const bool holds =
         warm_ ? !worker.dealt_ahead : traits_.asks && !worker.granted && on_ready(policy_, to - 1) == Ready::hold;
     if (holds) {
@@ -161,7 +164,7 @@ void Server::deal_to(RoleId to, Peer& worker, bool with_weights, Time held_ns, T
         return on_idle(policy_, to - 1, orders_);
     }
     assign(worker, batch);
-    reply(to, worker, batch, with_weights, held_ns, queued_ns, actions);
+    reply(to, worker, config_.draw_themselves ? Batch{} : batch, with_weights, held_ns, queued_ns, actions);
 }
 
 void Server::reply(RoleId to, Peer& worker, const Batch& batch, bool with_weights, Time held_ns, Time queued_ns,

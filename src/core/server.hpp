@@ -9,6 +9,7 @@
 #include "core/vector_clock.hpp"
 
 #include <algorithm>
+#include <array>
 #include <string>
 #include <vector>
 
@@ -22,6 +23,8 @@ struct ServerConfig {
     double n = 1;             ///< lambda / gradients per update, or the n of n-softsync: what staleness rules see
     OptimizerSpec optimizer;  ///< its rates and its momentum
     CommunicationSpec communication;
+    bool overlaps = false;         ///< workers ask before they have pushed what they were dealt
+    bool draw_themselves = false;  ///< and the dealer only keeps account of what they compute on
     StalenessRule rule;
     std::int64_t warm_samples = 0;  ///< applied under hardsync before the policy begins
     std::optional<std::int64_t> stop_updates, stop_gradients, stop_samples;
@@ -79,6 +82,7 @@ private:
         bool granted = false;               ///< the policy has let it go on, but a pause holds it
         bool down = false;                  ///< has crashed, and is not back
         bool idle = false;                  ///< got no batch when it could have had one
+        std::uint8_t earlier = 0;           ///< of earlier_: batches before that one whose gradients have not come
         bool dealt_ahead = false;           ///< its batch is that of the round, and it has not asked for weights yet
         Time since_ns = 0;                  ///< arrival of its last push, or of the wait without a batch
         std::int32_t unread = 0;            ///< batches since its last pull, that one's included; 0: it pulls next
@@ -96,6 +100,14 @@ private:
         Version have = -1;   ///< that it holds, as said then; -1: none
         bool operator==(const Hold&) const = default;
     };
+
+    /// What an overlapping worker was dealt before its last batch.
+    struct Dealt {
+        Batch batch;
+        Version version = 0;
+        bool operator==(const Dealt&) const = default;
+    };
+    static constexpr std::size_t earlier_max = 2;  ///< one in a push, one in computation, and the last one dealt
 
     void on(Time now, const Start& event, Actions& actions);
     void on(Time now, const Delivered& event, Actions& actions);
@@ -157,12 +169,18 @@ private:
     void carry_out_all(Time now, Time until, Actions& actions);
     void release(Time now, RoleId to, Time until, Actions& actions);
     void release_round(Time now, Actions& actions);
-    void assign(Peer& worker, const Batch& batch) const {
+    void assign(Peer& worker, const Batch& batch) {
+        if (worker.busy && config_.overlaps) remember(worker);
         worker.busy = true;
         worker.dealt += gradients_in(batch, config_.batch_size);
         if (worker.unread == 0) worker.version = version_;
         worker.batch = batch;
     }
+    void remember(Peer& worker);
+    /// A gradient of its oldest batch has come or will never come.
+    void has_come(Peer& worker);
+    /// What the worker was dealt, the oldest first, and has not pushed.
+    std::vector<Dealt> outstanding(const Peer& worker) const;
     /// The number, within its worker, of the first gradient of its last batch.
     std::int64_t first_seq(const Peer& worker) const {
         return worker.dealt - gradients_in(worker.batch, config_.batch_size);
@@ -247,7 +265,8 @@ private:
 
     std::vector<Peer> peers_;
     std::vector<Hold> holds_;
-    std::vector<Work> inbox_;  ///< [inbox_head_, end) waits
+    std::vector<std::array<Dealt, earlier_max>> earlier_;  ///< by worker, the oldest first; empty: none overlaps
+    std::vector<Work> inbox_;                              ///< [inbox_head_, end) waits
     std::size_t inbox_head_ = 0;
     ActionId last_id_ = 0;
     ActionId timer_ = 0;

@@ -17,7 +17,10 @@ void Server::keep_present(Actions& actions) {
 void Server::forget_unread(Actions& actions) {
     std::vector<Version> read;
     for (const auto& it : peers_)
-        if (it.busy) read.push_back(it.version);
+        if (it.busy && it.earlier == 0)
+            read.push_back(it.version);
+        else
+            for (const Dealt& dealt : outstanding(it)) read.push_back(dealt.version);
     for (std::size_t i = inbox_head_; i < inbox_.size(); ++i)
         if (const auto* push = std::get_if<Push>(&inbox_[i].message)) read.push_back(push->read_version);
     for (const auto* gradients : {&round_, &applying_})

@@ -3,9 +3,37 @@
 #include "core/server.hpp"
 
 #include <algorithm>
+#include <stdexcept>
 #include <utility>
 
 namespace rubato {
+
+void Server::remember(Peer& worker) {
+    if (worker.earlier == earlier_max) throw std::logic_error("a worker asks for more than its pipeline holds");
+    earlier_[static_cast<std::size_t>(&worker - peers_.data())][worker.earlier++] = {worker.batch, worker.version};
+}
+
+void Server::has_come(Peer& worker) {
+    if (worker.earlier > 0) {
+        auto& its = earlier_[static_cast<std::size_t>(&worker - peers_.data())];
+        std::shift_left(its.begin(), its.end(), 1);
+        --worker.earlier;
+        return;
+    }
+    worker.busy = false;
+    if (config_.draw_themselves && !worker.down) assign(worker, deal(static_cast<WorkerId>(&worker - peers_.data())));
+}
+
+std::vector<Server::Dealt> Server::outstanding(const Peer& worker) const {
+    std::vector<Dealt> out;
+    if (!worker.busy) return out;
+    if (worker.earlier > 0) {
+        const auto& its = earlier_[static_cast<std::size_t>(&worker - peers_.data())];
+        out.assign(its.begin(), its.begin() + worker.earlier);
+    }
+    out.push_back({worker.batch, worker.version});
+    return out;
+}
 
 void Server::on(Time now, const PeerDown& event, Actions& actions) {
     auto& lost = peer(event.peer);
@@ -26,8 +54,9 @@ void Server::on(Time now, const PeerDown& event, Actions& actions) {
     hold(event.peer).asked_ns = -1;
     std::erase_if(held_, [&](const Work& work) { return work.from == event.peer; });
     // At once, so that a checkpoint finds its batches among those that are still to be dealt.
-    if (lost.busy) dealer_.give_back(lost.batch);
+    for (const Dealt& it : outstanding(lost)) dealer_.give_back(it.batch);
     lost.busy = false;
+    lost.earlier = 0;
     std::erase_if(again_, [&](const DealtBatch& it) {
         if (it.worker != event.peer - 1) return false;
         dealer_.give_back(it.batch);

@@ -78,7 +78,7 @@ ServerState Server::state(Time now) const {
     }
     for (std::size_t worker = 0; worker < peers_.size(); ++worker) {
         const auto& it = peers_[worker];
-        if (it.busy) open[worker].push_back(it.batch);
+        for (const Dealt& dealt : outstanding(it)) open[worker].push_back(dealt.batch);
         out.begun.push_back(it.dealt);
         for (const Batch& batch : open[worker]) {
             out.again.push_back({static_cast<WorkerId>(worker), batch});

@@ -73,17 +73,25 @@ void Server::try_finish(Time now, Actions& actions) {
     actions.list.emplace_back(finish_);
 }
 
+// Of several batches the last one was dealt ahead, and nobody knows of it as begun.
 void Server::on(Time, const PeerLost& event, Actions& actions) {
     const auto& lost = peer(event.peer);
-    if (!lost.busy) return;
-    Push begun;
-    begun.read_version = lost.version;
-    begun.worker_seq = first_seq(lost);
-    begun.count = gradients_in(lost.batch, config_.batch_size);
-    begun.batch = lost.batch;
-    GradientRow row = unapplied_row(event.peer - 1, begun, Outcome::cancelled);
-    row.pull_ns = row.begin_ns = row.end_ns = row.push_ns = -1;
-    actions.gradients.push_back(row);
+    auto begun = outstanding(lost);
+    std::int64_t number = first_seq(lost);
+    if (begun.size() > 1) {
+        begun.pop_back();
+        number -= static_cast<std::int64_t>(begun.size());
+    }
+    for (const Dealt& it : begun) {
+        Push push;
+        push.read_version = it.version;
+        push.worker_seq = number++;
+        push.count = gradients_in(it.batch, config_.batch_size);
+        push.batch = it.batch;
+        GradientRow row = unapplied_row(event.peer - 1, push, Outcome::cancelled);
+        row.pull_ns = row.begin_ns = row.end_ns = row.push_ns = -1;
+        actions.gradients.push_back(row);
+    }
 }
 
 // Nothing comes any more, not even the completion of what is under way.

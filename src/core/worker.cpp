@@ -1,9 +1,9 @@
 #include "core/worker.hpp"
 
 #include "core/dealer.hpp"
+#include "core/worker_books.hpp"
 
 #include <algorithm>
-#include <functional>
 #include <stdexcept>
 #include <utility>
 
@@ -249,15 +249,8 @@ Time& Worker::open_account(WorkerRow& books) const {
     return books.idle_ns;
 }
 
-// Accounts add up to the time that they cover. In real time this worker may be ahead of `now` by a little.
 WorkerRow Worker::books(Time now) const {
-    WorkerRow row = books_;
-    const Time open = now - row.sum_ns();
-    Time& account =
-        open >= 0 ? open_account(row)
-                  : std::max({std::ref(row.compute_ns), std::ref(row.push_moving_ns), std::ref(row.idle_ns)}).get();
-    account = std::max<Time>(0, account + open);
-    return row;
+    return closed_books(books_, now, [this](WorkerRow& row) -> Time& { return open_account(row); });
 }
 
 void Worker::on_stop(Time now, const Stop& stop, Actions& actions) {

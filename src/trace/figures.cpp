@@ -125,6 +125,7 @@ Figures::WorkerTimes Figures::worker_times() const {
         sum.compute_ns += row.compute_ns;
         sum.exposed_ns += row.push_queued_ns + row.push_moving_ns + row.pull_request_ns + row.pull_moving_ns;
         sum.exposed_ns += row.apply_wait_ns;
+        sum.hidden_ns += row.hidden_ns;
         sum.wait_ns += row.policy_wait_ns;
     }
     return sum;

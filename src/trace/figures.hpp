@@ -53,6 +53,7 @@ public:
     struct WorkerTimes {
         Time compute_ns = 0;
         Time exposed_ns = 0;  ///< communication that was not hidden, queueing at the server included
+        Time hidden_ns = 0;   ///< communication beside computation
         Time wait_ns = 0;     ///< held back by the policy
     };
     struct PerWorker {

@@ -151,7 +151,7 @@ std::string summary_text(const Scenario& scenario, const RecorderOptions& option
     const SteadyFigures steady = figures.steady.figures();
     const Figures::WorkerTimes times = figures.worker_times();
     const double compute = seconds(times.compute_ns), exposed = seconds(times.exposed_ns);
-    const double hidden = 0;  // the blocking pipeline hides nothing
+    const double hidden = seconds(times.hidden_ns);
     const Outcomes& gradients = figures.outcomes;
     Json out;
     out["trace_version"] = 1;

@@ -66,7 +66,7 @@ void each(const Scenario& scenario, const Figures& figures, const DriverReport& 
     put("staleness.p99", staleness.percentile(99));
     put("staleness.steady_mean", steady.staleness_mean);
     put("compute_utilization", ratio(compute, compute + exposed));
-    put("communication_hidden_fraction", ratio(0, exposed));  // the blocking pipeline hides nothing
+    put("communication_hidden_fraction", ratio(seconds(times.hidden_ns), seconds(times.hidden_ns) + exposed));
     put("seconds.compute", compute);
     put("seconds.exposed_communication", exposed);
     put("seconds.wait", seconds(times.wait_ns));

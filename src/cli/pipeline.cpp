@@ -1,0 +1,58 @@
+#include "cli/pipeline.hpp"
+
+#include "cli/complete.hpp"
+#include "cli/protocol_text.hpp"
+
+#include <string>
+
+namespace rubato::cli {
+namespace {
+
+/// A policy without any say in who goes on, which is all that a worker may run ahead of.
+void check_policy(const Node& pipeline, const Scenario& scenario) {
+    const PolicyTraits policy = traits_of(scenario);
+    const std::string its = "\"" + scenario.protocol.name + "\" ";
+    const auto no = [&](const std::string& why) {
+        refuse(pipeline, "workers.pipeline", why + ": expected \"blocking\", or protocol n-softsync or async");
+    };
+    if (scenario.protocol.name == "plugin" && !scenario.protocol.plugin) return;  // its file is not loaded yet
+    if (policy.rounds || policy.word == Word::broadcast)
+        no(its + "has workers wait for the update that their gradients go into, so there is nothing to overlap");
+    if (policy.word == Word::ok || policy.asks)
+        no(its + "decides whether a worker goes on by what it has pushed, and one that asks ahead has not pushed yet");
+    if (policy.drops)
+        no(its + "drops stale gradients, and those of a worker that asks ahead are always stale by one or two");
+}
+
+}  // namespace
+
+void check_pipeline(const Node& root, const Scenario& scenario) {
+    if (!scenario.workers.overlaps()) return;
+    const Node& workers = root.at("workers");
+    const Node& pipeline = workers.at("pipeline");
+    check_policy(pipeline, scenario);
+    if (scenario.workers.communication.any())
+        refuse(pipeline, "workers.pipeline",
+               "a worker that takes steps of its own between exchanges has to have its weights: expected \"blocking\" "
+               "beside workers.communication");
+    if (scenario.protocol.warm_epochs > 0)
+        refuse(pipeline, "workers.pipeline",
+               "protocol.warm_start is hardsync, whose workers wait: expected \"blocking\" beside it");
+    if (!scenario.schedule.trace.empty())
+        refuse(pipeline, "workers.pipeline",
+               "a schedule says on which version each gradient is computed: expected \"blocking\" beside it");
+    if (!scenario.workers.draw_themselves()) return;
+    const Node& pull = workers.at("pull");
+    if (scenario.data.sampling == Sampling::shared_epoch)
+        refuse(pull, "workers.pull",
+               "\"latest\" workers wait for nobody, so nobody deals them slices of an epoch that they share: set "
+               "data.sampling to \"strided\", \"random\" or \"sharded\"");
+    if (scenario.evaluate.mode == EvaluateSpec::Mode::pause)
+        refuse(pull, "workers.pull", "evaluate.mode \"pause\" holds workers back, and \"latest\" ones wait for nobody");
+    if (scenario.optimizer.staleness_rule.looks_at_weights())
+        refuse(pull, "workers.pull",
+               "the staleness rule looks at the weights that a gradient was computed on, and the server does not know "
+               "which ones a \"latest\" worker takes: expected \"prefetch\", or another rule");
+}
+
+}  // namespace rubato::cli

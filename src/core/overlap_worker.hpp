@@ -1,0 +1,129 @@
+// The worker role with an overlapping pipeline: a push and a pull, each of depth one, go on beside the computation.
+//
+// Push (Gupta et al. 2015, section 3.3, Rudra-adv*): a gradient that is ready waits until the one before it has been
+// taken; then it is handed over, and the next one is begun at once. Gradients are never merged and never dropped.
+//
+// Pull: weights arrive in a second buffer and are swapped in between two gradients.
+//   prefetch (Zhang et al. 2016, GaDei): a worker asks for the weights and the batch of its next gradient when it
+//   begins
+//            one, and waits for the answer before it begins that next one: one pull a gradient. So it computes on what
+//            was current when it began the gradient before: one worker alone has staleness 2.
+//   latest   (Rudra-adv*): it takes the newest weights that have come, never waits, and asks again between gradients
+//            whenever it has had its answer. Nobody deals it batches: its k-th is a function of k (core/dealer.hpp).
+#pragma once
+
+#include "core/action.hpp"
+#include "core/dealer.hpp"
+#include "core/worker_books.hpp"
+
+#include <string>
+
+namespace rubato {
+
+struct OverlapConfig {
+    WorkerId worker = 0;
+    RoleId server = 0;
+    std::int64_t parameters = 0;  ///< elements of a gradient
+    Pull pull = Pull::prefetch;
+    DealerConfig data;       ///< latest: of its own batches
+    std::int64_t begun = 0;  ///< gradients of an earlier part of the run: the next one has this number
+    bool operator==(const OverlapConfig&) const = default;
+};
+
+class OverlapWorker {
+public:
+    OverlapWorker() = default;
+    /// books: of an earlier part of the run.
+    explicit OverlapWorker(const OverlapConfig& config, const WorkerRow& books = {})
+        : config_(config), begun_(config.begun), books_(books) {
+        books_.worker = config.worker;
+        books_.gradients = config.begun;  // without those that are computed again
+    }
+
+    void step(Time now, const Event& event, Actions& actions);
+    std::string waiting() const;
+    std::string describe() const;
+    bool finished() const { return phase_ == Phase::finished; }
+    /// Gradients that it has begun so far.
+    std::int64_t begun() const { return begun_; }
+    /// Where the time up to `now` went, what is under way included.
+    WorkerRow books(Time now) const;
+    bool operator==(const OverlapWorker&) const = default;
+
+private:
+    /// Of the computation; pushes and pulls go on beside it. ready: a gradient waits for the push before it.
+    enum class Phase : std::uint8_t { waiting, computing, ready, down, finished };
+
+    void on(Time now, const Start& event, Actions& actions);
+    void on(Time now, const Delivered& event, Actions& actions);
+    void on(Time now, const Taken& event, Actions& actions);
+    void on(Time now, const GradientReady& event, Actions& actions);
+    void on(Time now, const Cancelled& event, Actions& actions);
+    void on(Time now, const Abandoned& event, Actions& actions);
+    void on(Time now, const Crashed& event, Actions& actions);
+    void on(Time now, const Restarted& event, Actions& actions);
+    /// Events that no worker is told of.
+    template <class Other>
+    void on(Time now, const Other& event, Actions& actions);
+
+    /// Weights or Proceed.
+    template <class Reply>
+    void on_reply(Time now, const Delivered& event, const Reply& reply, Actions& actions);
+    void on_stop(Time now, const Stop& stop, Actions& actions);
+    /// Begins the next gradient if there is one to begin.
+    void try_begin(Time now, Actions& actions);
+    void inquire(Time now, Actions& actions);
+    void push(Time now, Actions& actions);
+    /// The gradient that is computed or ready comes to nothing, at the end of the run.
+    void cut_short(Time now, Actions& actions);
+    void try_leave(Time now, Actions& actions);
+    void state_lost(Outcome of_push, Actions& actions) const;
+    /// Splits the wait for an answer that ends now.
+    void book_wait(Time now);
+    void close_books(Time now);
+    Time& open_account(WorkerRow& books) const;
+    void let_go(BufferId& buffer, Actions& actions) {
+        if (buffer != no_buffer) actions.add<Release>(buffer);
+        buffer = no_buffer;
+    }
+    ActionId next_id() { return ++last_id_; }
+
+    /// The answer to the last inquiry, for the next gradient.
+    struct Answer {
+        bool there = false;
+        Batch batch;        ///< prefetch
+        Time asked_ns = 0;  ///< when this worker asked
+        Time sent_ns = 0, held_ns = 0, queued_ns = 0;
+        Time started_ns = 0, came_ns = 0;
+        bool operator==(const Answer&) const = default;
+    };
+
+    OverlapConfig config_;
+    Phase phase_ = Phase::waiting;
+    BufferId weights_ = no_buffer;  ///< that it computes on
+    Version version_ = 0;
+    BufferId next_weights_ = no_buffer;  ///< that have come since; no_buffer: none
+    Version next_version_ = 0;           ///< the newest that it holds
+    Time weights_asked_ns_ = 0;          ///< when it asked for weights_
+    Answer answer_;
+    bool asked_ = true;  ///< the first word of all comes unasked
+    Time asked_ns_ = 0;
+
+    Push record_;                 ///< of the gradient that is computed or ready
+    BufferId ready_ = no_buffer;  ///< that gradient, once it is ready
+    Push pushed_;                 ///< of the push under way
+    BufferId pushing_ = no_buffer;
+    ActionId compute_ = 0, push_ = 0, bye_ = 0;
+    ActionId last_id_ = 0;
+    std::int64_t sends_under_way_ = 0;
+    std::int64_t begun_ = 0;
+    std::int64_t pushes_ = 0, replies_ = 0;
+    std::int64_t replies_expected_ = -1;  ///< said by Stop
+    bool stopping_ = false;
+    bool cancelled_ = false;  ///< by the end: said in the Bye
+    Time since_ns_ = 0;       ///< start of the present phase
+    Time seen_ns_ = 0;        ///< last event
+    WorkerRow books_;
+};
+
+}  // namespace rubato

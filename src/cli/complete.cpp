@@ -47,10 +47,17 @@ void check_model(const Node& root) {
     if (!push && cost->find("pull_bytes")) refuse(*cost, "cost", "\"push_bytes\" is missing beside pull_bytes");
 }
 
+/// Whether nobody deals the workers their batches.
+bool draw_themselves(const Node& root) {
+    const Node* pull = root.at("workers").find("pull");
+    return pull && pull->text == "latest";
+}
+
 void complete_data(Node& root) {
     Node& data = *root.find("data");
     const std::string& dataset = data.at("dataset").text;
     const bool timing = timing_only(root);
+    fill(data, "sampling", Node::of(std::string(draw_themselves(root) ? "strided" : "shared-epoch")));
     const Node* samples = data.find("samples");
     if (!data.find("path") && (dataset == "idx" || (dataset == "cifar-10" && !timing)))
         refuse(data, "data", "dataset \"" + dataset + "\" needs path, the folder of its files");

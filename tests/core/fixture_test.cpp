@@ -116,7 +116,10 @@ Scenario scenario_of(const Arguments& arguments) {
             scenario.protocol.n = std::stoi(value);
         else if (key == "batch")
             scenario.workers.batch_size = std::stoi(value);
-        else if (key == "push_every")
+        else if (key == "pull") {
+            scenario.workers.pipeline = Pipeline::overlap;
+            scenario.workers.pull = value == "latest" ? Pull::latest : Pull::prefetch;
+        } else if (key == "push_every")
             scenario.workers.communication.push_every = std::stoi(value);
         else if (key == "pull_every")
             scenario.workers.communication.pull_every = std::stoi(value);

@@ -7,6 +7,7 @@
 #include "sim/network.hpp"
 
 #include <cmath>
+#include <map>
 #include <queue>
 #include <set>
 #include <vector>
@@ -30,10 +31,11 @@ public:
     void at(Time when) override { alarm_ = when; }
     void transfer(sim::HostId, sim::HostId, double bytes, std::int64_t token) override {
         const double stretch = 1 + jitter_ * stream_.uniform();
+        latest_[token] = next_;
         arrivals_.push(
             {now_ + std::llround((latency_s_ + bytes / (bandwidth_ * share_)) * stretch * 1e9), next_++, token});
     }
-    void cancel(std::int64_t token) override { cancelled_.insert(token); }
+    void cancel(std::int64_t token) override { cancelled_.insert(latest_.at(token)); }
     void degrade(const std::string&, double bandwidth_factor, double) override { share_ = bandwidth_factor; }
     Time control_delay(sim::HostId, sim::HostId, double) override { return std::llround(latency_s_ * 1e9); }
     void run(sim::NetworkSink& sink) override {
@@ -43,7 +45,7 @@ public:
             if (!arrivals_.empty() && (alarm_ < 0 || arrivals_.top().at <= alarm_)) {
                 const auto arrival = arrivals_.top();
                 arrivals_.pop();
-                if (const auto it = cancelled_.find(arrival.token); it != cancelled_.end()) {
+                if (const auto it = cancelled_.find(arrival.sequence); it != cancelled_.end()) {
                     cancelled_.erase(it);
                     continue;
                 }
@@ -72,7 +74,8 @@ private:
         }
     };
     double latency_s_, bandwidth_, jitter_, share_ = 1;
-    std::multiset<std::int64_t> cancelled_;  ///< tokens: of several with one, the first to arrive is an older one
+    std::map<std::int64_t, std::uint64_t> latest_;  ///< by token: a new transfer may have that of a cancelled one
+    std::set<std::uint64_t> cancelled_;             ///< numbers of transfers
     learn::Stream stream_;
     std::vector<sim::HostInfo> hosts_;
     std::vector<std::string> warnings_;

@@ -114,6 +114,7 @@ void print_data(const Loaded& loaded, const Estimate& plan) {
                     std::min<std::int64_t>(scenario.workers.slice_size(), loaded.samples), plan.last_slice,
                     static_cast<std::int64_t>(scenario.lambda()) * scenario.workers.batch_size,
                     static_cast<std::int64_t>(plan.per_update) * scenario.workers.slice_size()));
+    if (const auto text = pipeline_text(scenario); !text.empty()) row("pipeline", text);
     if (const auto text = communication_text(scenario); !text.empty()) row("interval", text);
     const std::string weights = loaded.parameters > 0 ? fmt::format("{}, {} parameters", scenario.model.name,
                                                                     count_text(static_cast<double>(loaded.parameters)))
@@ -137,8 +138,8 @@ std::string stop_text(const StopSpec& stop) {
     return text + (stop.on_divergence ? "; a run that diverges stops" : "; a run that diverges goes on");
 }
 
-/// What cannot be beaten: a worker computes and pushes one after the other, what all routes to the server share carries
-/// every push, and the server takes its time for each.
+/// What cannot be beaten: a worker computes and pushes one after the other, unless it overlaps them, what all routes to
+/// the server share carries every push, and the server takes its time for each.
 double least_seconds(const Scenario& scenario, const Estimate& plan, sim::Network& network,
                      const sim::Placement& placement) {
     const auto push_bytes = static_cast<double>(scenario.cost.push_bytes);
@@ -148,8 +149,9 @@ double least_seconds(const Scenario& scenario, const Estimate& plan, sim::Networ
     double rate = 0;
     for (RoleId role = 1; role <= scenario.lambda(); ++role) {
         const sim::HostId host = placement.host_of_role[static_cast<std::size_t>(role)];
-        const double cycle = every * placement.seconds(role, scenario.workers.batch_size) +
-                             seconds_of(network.control_delay(host, server_host, push_bytes));
+        const double compute = every * placement.seconds(role, scenario.workers.batch_size);
+        const double push = seconds_of(network.control_delay(host, server_host, push_bytes));
+        const double cycle = scenario.workers.overlaps() ? std::max(compute, push) : compute + push;
         if (!(cycle > 0)) return 0;
         rate += 1 / cycle;
     }

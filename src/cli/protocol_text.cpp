@@ -93,6 +93,14 @@ std::string communication_text(const Scenario& scenario) {
         communication.local_learning_rate.value_or(scenario.optimizer.learning_rate));
 }
 
+std::string pipeline_text(const Scenario& scenario) {
+    if (!scenario.workers.overlaps()) return {};
+    return scenario.workers.pull == Pull::prefetch
+               ? "overlap, prefetch: a push and a pull of depth one beside the computation; one pull a gradient"
+               : "overlap, latest: a push of depth one beside the computation; the newest weights that have come; "
+                 "workers draw their own batches";
+}
+
 std::vector<std::string> staleness_sentences(const Scenario& scenario) {
     const ProtocolSpec& protocol = scenario.protocol;
     const PolicyTraits policy = traits_of(scenario);
@@ -104,6 +112,11 @@ std::vector<std::string> staleness_sentences(const Scenario& scenario) {
         return sentences;
     }
     const int lambda = scenario.lambda();
+    if (scenario.workers.overlaps())
+        return {
+            fmt::format("workers compute on what was current a gradient before: mean staleness about {:.4g} where "
+                        "transfers are short, 2 lambda / c; no bound",
+                        2.0 * lambda / policy.gradients)};
     const std::string& name = protocol.name;
     if (policy.rounds && policy.batch_order)
         return {"staleness is 0; a round never spans two epochs",

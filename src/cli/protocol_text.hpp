@@ -21,6 +21,7 @@ std::string protocol_text(const Scenario& scenario);
 std::vector<std::string> staleness_sentences(const Scenario& scenario);
 
 /// What workers do between exchanges; empty where each gradient is pushed and followed by a pull.
+std::string pipeline_text(const Scenario& scenario);
 std::string communication_text(const Scenario& scenario);
 
 }  // namespace rubato::cli

@@ -1,6 +1,6 @@
 // Overlapping workers over scenarios that a seed draws: what docs/protocols.md promises of pipelines.
 #include "support/simulate.hpp"
-#include "swarm/draw.hpp"
+#include "swarm/parts.hpp"
 
 #include <doctest/doctest.h>
 
@@ -198,6 +198,33 @@ TEST_CASE("overlap: a run that is interrupted at any step ends in order, with ev
         scenario.stop = {};
         REQUIRE_NOTHROW(check_books(scenario, it.samples, run.ledger, run.started));
     }
+}
+
+TEST_CASE("overlap: the books of a run that goes on from a checkpoint balance as those of one run") {
+    int resumed = 0;
+    for (std::uint64_t seed = 1; seed <= 200; ++seed) {
+        INFO("seed ", seed);
+        Draw it = draw_overlap(seed);
+        it.scenario.checkpoint.every_updates = 1 + static_cast<std::int64_t>(seed % 23);
+        const bool signal = seed % 4 == 0;
+        const TemporaryDirectory folder;
+        const auto first =
+            run_part(it, nullptr, folder.path(), nullptr, signal ? static_cast<std::int64_t>(3 * seed) : -1);
+        const auto from = newest(folder.path());
+        if (!from) continue;
+        ++resumed;
+        const auto rest = run_part(it, nullptr, folder.path(), &*from);
+        REQUIRE(rest.report.status == Status::finished);
+        const auto whole = joined(first.at_save.at(from->head.roles.server.version), rest.ledger);
+        Scenario scenario = it.scenario;
+        if (scenario.workers.draw_themselves()) scenario.stop = {};
+        REQUIRE_NOTHROW(check_books(scenario, it.samples, whole, whole.told()));
+        // Whoever goes on computes the very batches that it would have computed.
+        if (!scenario.workers.draw_themselves()) continue;
+        DealerConfig data{scenario.data.sampling, it.samples, scenario.workers.batch_size, scenario.lambda()};
+        for (const auto& row : whole.gradients) REQUIRE(row.batch == own_batch(data, row.worker, row.worker_seq));
+    }
+    CHECK(resumed > 60);
 }
 
 TEST_CASE("overlap: a run whose transfer fails, or whose workers crash, has every gradient in the books") {

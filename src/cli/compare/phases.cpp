@@ -143,7 +143,10 @@ void Seconds::add(const Seconds& other, double factor) {
 
 RunPhases phases_of(const RecordedRun& run) {
     RunPhases out;
-    if (!run.gradients.empty()) {
+    // Rows tell when an overlapping worker pushed and pulled, and not how much of that its computation waited for.
+    const Node* pipeline = run.scenario.at("workers").find("pipeline");
+    const bool overlaps = pipeline && pipeline->text == "overlap";
+    if (!run.gradients.empty() && !overlaps) {
         const Follower follower(run);
         for (WorkerId worker = 0; worker < run.lambda(); ++worker) out.workers.push_back(follower.phases(worker));
         out.followed = out.steady = true;

@@ -43,7 +43,8 @@ struct RunPhases {
 
 /// The steady window is that of the summary: without the first 10 % and the last 5 % of the updates. Compute, push and
 /// wait come from gradients.csv; push and wait are split as workers.csv splits them over the whole run. Without all
-/// rows of gradients.csv everything comes from workers.csv, over the whole run.
+/// rows of gradients.csv, and where workers overlap communication and computation, everything comes from workers.csv,
+/// over the whole run.
 ///
 /// Waits are followed like this. A wait that the policy imposes ends with an update; what it waited for is the
 /// contributor whose push was taken last. Both worked on a gradient of their own before, and the wait is there because

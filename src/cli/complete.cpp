@@ -55,9 +55,9 @@ bool draw_themselves(const Node& root) {
 
 void complete_data(Node& root) {
     Node& data = *root.find("data");
+    fill(data, "sampling", Node::of(std::string(draw_themselves(root) ? "strided" : "shared-epoch")));
     const std::string& dataset = data.at("dataset").text;
     const bool timing = timing_only(root);
-    fill(data, "sampling", Node::of(std::string(draw_themselves(root) ? "strided" : "shared-epoch")));
     const Node* samples = data.find("samples");
     if (!data.find("path") && (dataset == "idx" || (dataset == "cifar-10" && !timing)))
         refuse(data, "data", "dataset \"" + dataset + "\" needs path, the folder of its files");

@@ -144,7 +144,8 @@ void Seconds::add(const Seconds& other, double factor) {
 RunPhases phases_of(const RecordedRun& run) {
     RunPhases out;
     // Rows tell when an overlapping worker pushed and pulled, and not how much of that its computation waited for.
-    const Node* pipeline = run.scenario.at("workers").find("pipeline");
+    const Node* workers = run.scenario.find("workers");
+    const Node* pipeline = workers ? workers->find("pipeline") : nullptr;
     const bool overlaps = pipeline && pipeline->text == "overlap";
     if (!run.gradients.empty() && !overlaps) {
         const Follower follower(run);

@@ -1,16 +1,19 @@
 #include "core/role.hpp"
 
+#include <algorithm>
 #include <cmath>
 
 namespace rubato {
 
 namespace {
 
-Server& content(Boxed<Server>& server) {
-    return *server;
+template <class Held>
+Held& content(Boxed<Held>& role) {
+    return *role;
 }
-const Server& content(const Boxed<Server>& server) {
-    return *server;
+template <class Held>
+const Held& content(const Boxed<Held>& role) {
+    return *role;
 }
 template <class Role>
 Role& content(Role& role) {
@@ -46,8 +49,14 @@ std::int64_t gradients_begun(const Role& role) {
     return worker ? worker->begun() : 0;
 }
 
-std::string role_name(RoleId role) {
+std::string role_name(RoleId role, int lambda) {
+    if (role > lambda) return "relay " + std::to_string(role - lambda - 1);
     return role == 0 ? "server" : "worker " + std::to_string(role - 1);
+}
+
+int workers_among(const std::vector<Role>& roles) {
+    return static_cast<int>(
+        std::count_if(roles.begin(), roles.end(), [](const Role& it) { return std::holds_alternative<Worker>(it); }));
 }
 
 std::string ending_text(const Finish& finish) {
@@ -84,6 +93,7 @@ ServerConfig server_config(const Scenario& scenario, std::int64_t samples, std::
     config.evaluate_at_end = scenario.evaluate.at_end;
     config.pause_to_evaluate = scenario.evaluate.mode == EvaluateSpec::Mode::pause;
     config.checkpoint = scenario.checkpoint;
+    config.tree = make_tree(scenario);
     return config;
 }
 
@@ -102,14 +112,24 @@ std::vector<Role> make_roles(const Scenario& scenario, std::int64_t samples, std
     dealer.limit = config.stop_samples.value_or(-1);
 
     std::vector<Role> roles;
-    roles.reserve(static_cast<std::size_t>(scenario.lambda()) + 1);
+    roles.reserve(static_cast<std::size_t>(scenario.lambda()) + 1 + config.tree.relays().size());
     roles.emplace_back(Boxed(state ? Server(config, dealer, policy, state->server) : Server(config, dealer, policy)));
     const Word word = traits(policy).word;
     for (WorkerId worker = 0; worker < scenario.lambda(); ++worker) {
         const auto at = static_cast<std::size_t>(worker);
-        roles.emplace_back(Worker({worker, 0, parameters, word, state ? state->server.begun.at(at) : 0,
-                                   config.batch_size, config.communication.pull_every > 1},
-                                  state ? state->books.at(at) : WorkerRow{}));
+        roles.emplace_back(
+            Worker({worker, config.tree.server_of(worker), parameters, word, state ? state->server.begun.at(at) : 0,
+                    config.batch_size, config.communication.pull_every > 1},
+                   state ? state->books.at(at) : WorkerRow{}));
+    }
+    for (const auto& place : config.tree.relays()) {
+        RelayConfig relay;
+        relay.place = place;
+        relay.lambda = scenario.lambda();
+        relay.parameters = parameters;
+        relay.batch_size = config.batch_size;
+        arrange(relay, traits(policy));
+        roles.emplace_back(Boxed(Relay(relay)));
     }
     return roles;
 }

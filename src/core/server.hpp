@@ -6,6 +6,7 @@
 #include "core/dealer.hpp"
 #include "core/policy.hpp"
 #include "core/run_state.hpp"
+#include "core/tree.hpp"
 #include "core/vector_clock.hpp"
 
 #include <algorithm>
@@ -33,6 +34,7 @@ struct ServerConfig {
     bool evaluate_at_end = true;
     bool pause_to_evaluate = false;  ///< evaluations wait until nothing is in flight, and hold the workers
     CheckpointSpec checkpoint;
+    Tree tree;  ///< of relays between it and the workers
     bool operator==(const ServerConfig&) const = default;
 };
 
@@ -97,6 +99,16 @@ private:
         bool operator==(const Hold&) const = default;
     };
 
+    /// A relay that it talks with instead of the workers below.
+    struct Branch {
+        RoleId role = 0;
+        WorkerId end = 0;           ///< of the workers below
+        Version version = 0;        ///< the last one that it was sent
+        std::int64_t replies = 0;   ///< sent to it
+        std::vector<Push> records;  ///< of a sum whose payload is to come
+        bool operator==(const Branch&) const = default;
+    };
+
     void on(Time now, const Start& event, Actions& actions);
     void on(Time now, const Delivered& event, Actions& actions);
     void on(Time now, const Taken& event, Actions& actions);
@@ -140,6 +152,23 @@ private:
     Batch deal(WorkerId worker);
     Peer& peer(RoleId role) { return peers_.at(static_cast<std::size_t>(role - 1)); }
     Hold& hold(RoleId role) { return holds_[static_cast<std::size_t>(role - 1)]; }
+
+    // server_tree.cpp: workers behind relays
+    Branch& branch_of(RoleId worker);
+    /// Whom a word for a worker goes to.
+    RoleId way_to(RoleId worker) { return branches_.empty() ? worker : branch_of(worker).role; }
+    /// Which worker it names: none where it goes to the worker itself.
+    WorkerId named(RoleId worker) const { return branches_.empty() ? -1 : worker - 1; }
+    void reply_below(RoleId to, const Peer& worker, const Batch& batch, bool pulls, Time held_ns, Time queued_ns,
+                     Actions& actions);
+    /// A record of a sum, or a gradient with the last one.
+    void gather(Time now, RoleId from, const Push& push, BufferId gradient, Actions& actions);
+    void accept_sum(Time now, const std::vector<Push>& records, BufferId sum, Actions& actions);
+    /// Nothing is left to deal, so that sums may never become complete.
+    void flush(Actions& actions);
+    /// Tells relays with how many gradients a round is complete; idle: workers without one, ascending.
+    void tell_round(const std::vector<WorkerId>& idle, Actions& actions);
+    void stop_below(Actions& actions);
 
     // server_release.cpp: who may go on
     /// The first word to every worker.
@@ -247,6 +276,8 @@ private:
 
     std::vector<Peer> peers_;
     std::vector<Hold> holds_;
+    std::vector<Branch> branches_;  ///< none in a star
+    bool flushed_ = false;
     std::vector<Work> inbox_;  ///< [inbox_head_, end) waits
     std::size_t inbox_head_ = 0;
     ActionId last_id_ = 0;

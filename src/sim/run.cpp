@@ -197,7 +197,7 @@ std::string Run::failure(FlowId id) {
 }
 
 std::string Run::with_host(RoleId role) const {
-    return role_name(role) + " on host \"" + host_name(role) + "\"";
+    return role_name(role, scenario_.lambda()) + " on host \"" + host_name(role) + "\"";
 }
 
 void Run::deliver(FlowId id, Time now) {
@@ -283,7 +283,8 @@ std::string Run::deadlock() const {
             if (what.empty()) continue;
             if (down) what += " since " + seconds_text(seat.down_ns) + " s";
             if (seat.stalled) what += " on a host whose speed is 0";
-            text += (named++ ? "; " : "") + (down || seat.stalled ? with_host(role) : role_name(role)) + " " + what;
+            text += (named++ ? "; " : "") +
+                    (down || seat.stalled ? with_host(role) : role_name(role, scenario_.lambda())) + " " + what;
         }
     }
     return text;

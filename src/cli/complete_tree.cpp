@@ -52,19 +52,26 @@ void complete_tree(const Node& root) {
 
 void check_tree(const Node& root, const Scenario& scenario) {
     if (scenario.topology != "tree") return;
+    const PolicyTraits policy = traits_of(scenario);
+    if (policy.batch_order && !policy.rounds)
+        refuse(root.at("protocol").at("name"), "protocol.name",
+               "\"" + scenario.protocol.name +
+                   "\" keeps the gradients of an update apart until the last one has come, and its server has room for "
+                   "one from each child: not yet built for a tree");
     const StalenessRule& rule = scenario.optimizer.staleness_rule;
     const Node& node = root.at("optimizer").at("staleness_rule");
     if (rule.looks_at_weights())
-        refuse(node, "optimizer.staleness_rule",
-               "looks at the weights that a gradient was computed on, and a relay may have given its workers newer ones "
-               "than the root knows of: not yet built for a tree");
+        refuse(
+            node, "optimizer.staleness_rule",
+            "looks at the weights that a gradient was computed on, and a relay may have given its workers newer ones "
+            "than the root knows of: not yet built for a tree");
     if (!rule.weighs_gradients()) return;
     const Tree tree = make_tree(scenario);
     for (const auto& place : tree.relays()) {
         RelayConfig relay;
         relay.place = place;
         relay.lambda = scenario.lambda();
-        arrange(relay, traits_of(scenario));
+        arrange(relay, policy);
         if (relay.gradients == 1 && !(relay.rounds && place.workers() > 1)) continue;
         refuse(node, "optimizer.staleness_rule",
                "weighs each gradient by itself, and relays add up those of " + std::string(scenario.protocol.name) +

@@ -28,8 +28,8 @@ HostId find_host(const HostNames& names, const std::vector<HostInfo>& hosts, con
                         (hosts.size() > 4 ? ", ..." : ""));
 }
 
-std::vector<HostId> hosts_for_workers(const ClusterSpec& cluster, const HostNames& names, const std::vector<HostInfo>& hosts,
-                                 HostId server) {
+std::vector<HostId> hosts_for_workers(const ClusterSpec& cluster, const HostNames& names,
+                                      const std::vector<HostInfo>& hosts, HostId server) {
     std::vector<HostId> chosen;
     std::vector<bool> used(hosts.size(), false);
     for (const std::string& name : cluster.hosts) {
@@ -217,8 +217,7 @@ double Placement::device_seconds(RoleId role, int batch) const {
 }
 
 int star_hosts(const Scenario& scenario) {
-    const int relays =
-        scenario.tree.leaves_by_host ? 0 : static_cast<int>(make_tree(scenario).relays().size());
+    const int relays = scenario.tree.leaves_by_host ? 0 : static_cast<int>(make_tree(scenario).relays().size());
     return 1 + std::max(slots_needed(scenario.workers), static_cast<int>(scenario.cluster.hosts.size())) + relays;
 }
 

@@ -206,6 +206,7 @@ void Run::deliver(FlowId id, Time now) {
     const Flow& flow = transport_[id];
     auto& due = *flow.due;
     auto& delivered = std::get<Delivered>(due.event);
+    const Time at = std::max(now, delivered.started_ns);
     delivered.started_ns = due.taken.started_ns = flow.started_ns;
     due.sender = flow.from;
     const BufferId sent = delivered.payload.buffer;
@@ -213,7 +214,7 @@ void Run::deliver(FlowId id, Time now) {
     const char* kind = flow.channel != Channel::gradient ? "pull" : serves(flow.from) ? "relay" : "push";
     span(flow.from, kind, flow.started_ns, now, flow.to, flow.bytes);
     if (serves(flow.to)) server(flow.to).bytes_in += static_cast<std::int64_t>(flow.bytes);
-    queue_.schedule(due, now, flow.to, flow.from, static_cast<int>(flow.channel));
+    queue_.schedule(due, at, flow.to, flow.from, static_cast<int>(flow.channel));
     release(sent, now);
     transport_.arrived(id, now);
     if (transport_.has_local()) deliver_local(now);

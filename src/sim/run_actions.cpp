@@ -68,7 +68,11 @@ void Run::act(RoleId role, Time now, const Send& action) {
     flow.bytes = static_cast<double>(pushes ? scenario_.cost.push_bytes : scenario_.cost.pull_bytes);
     Due& due = queue_.create();
     flow.due = &due;
-    emplace_in<Delivered>(due.event, role, action.channel, action.message, action.payload, now, now);
+    // A relay sends the records of a sum ahead of it on its channel: until it is on its way, started_ns is when they
+    // have all come.
+    const bool relays = pushes && role > scenario_.lambda();
+    const Time earliest = relays ? seats_[static_cast<std::size_t>(role)].to_server.free_ns : now;
+    emplace_in<Delivered>(due.event, role, action.channel, action.message, action.payload, now, earliest);
     due.taken = Taken{action.id, now};
     ++report_.messages;
     report_.bytes += static_cast<std::int64_t>(flow.bytes);

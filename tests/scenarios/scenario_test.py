@@ -99,7 +99,7 @@ def check_replay(program, run, work):
         (altered / "summary.json").write_text((run / "summary.json").read_text())
         said = rubato(program, "replay", altered, status=1)
         assert f"line {index + 1}" in said or f":{index + 1}:" in said, (index + 1, said)
-        assert "server" in said or "worker" in said, said
+        assert "server" in said or "worker" in said or "relay" in said, said
 
 
 def main():
@@ -121,7 +121,8 @@ def main():
             assert summary["updates"] == UPDATES
         lambda_ = summary["setting"]["workers"]
         check_books(run, summary, lambda_)
-        if resolved["protocol"]["name"] != "hardsync":
+        # In a tree a worker may read before its own gradient is applied.
+        if resolved["protocol"]["name"] != "hardsync" and resolved["topology"]["name"] == "star":
             check_conservation(run, lambda_)
         else:
             assert summary["staleness"]["max"] == 0

@@ -2,6 +2,7 @@
 
 #include "cli/build_protocol.hpp"
 #include "cli/complete.hpp"
+#include "cli/complete_tree.hpp"
 #include "cli/expression.hpp"
 #include "cli/faults.hpp"
 #include "cli/node_value.hpp"
@@ -254,6 +255,10 @@ Scenario build_scenario(const Node& root) {
     scenario.workers = build_workers(root);
     scenario.protocol = build_protocol(root.at("protocol"), scenario.lambda());
     scenario.topology = root.at("topology").at("name").text;
+    if (scenario.topology == "tree") {
+        scenario.tree.fan_out = static_cast<int>(root.at("topology").at("fan_out").whole());
+        scenario.tree.leaves_by_host = root.at("topology").at("leaves").text == "hosts";
+    }
     scenario.optimizer = build_optimizer(root.at("optimizer"));
     try_rule(scenario, root.at("optimizer").at("staleness_rule"));
     scenario.stop = build_stop(root.at("stop"));
@@ -273,6 +278,7 @@ Scenario build_scenario(const Node& root) {
     scenario.trace = build_trace(root.at("trace"));
     build_execution(root.at("execution"), scenario);
     check_pipeline(root, scenario);
+    check_tree(root, scenario);
     return scenario;
 }
 

@@ -2,6 +2,7 @@
 
 #include "cli/complete_devices.hpp"
 #include "cli/complete_protocol.hpp"
+#include "cli/complete_tree.hpp"
 #include "cli/faults.hpp"
 #include "cli/suggest.hpp"
 
@@ -278,6 +279,7 @@ void complete(Node& root, std::vector<std::string>& notes) {
     complete_devices(root, notes);
     check_faults(root.at("faults"), worker_count(root));
     complete_protocol(root);
+    complete_tree(root);
     complete_stop(root);
     complete_evaluate(root);
     complete_optimizer(root);

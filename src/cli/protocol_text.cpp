@@ -120,7 +120,9 @@ std::vector<std::string> staleness_sentences(const Scenario& scenario) {
     const std::string& name = protocol.name;
     if (policy.rounds && policy.batch_order)
         return {"staleness is 0; a round never spans two epochs",
-                "gradients are summed in slice order: the same weights, bit for bit, on every backend"};
+                scenario.topology == "tree"
+                    ? "gradients are summed in the order of the tree: the same weights, bit for bit, on every backend"
+                    : "gradients are summed in slice order: the same weights, bit for bit, on every backend"};
     if (policy.rounds) return {"the i-th gradient of a round has staleness i - 1; a round never spans two epochs"};
     if (name == Ssp::name && protocol.bound) return {bounded_lead(*protocol.bound, lambda)};
     const DsspSpec& dssp = protocol.dssp;
@@ -141,6 +143,11 @@ std::vector<std::string> staleness_sentences(const Scenario& scenario) {
     if (name == Admission::name)
         return {fmt::format("staleness of what is applied is at most {}, also after a resume", *protocol.bound)};
     if (name == PluginPolicy::name) return {"what bounds staleness is for the author of the plugin to say"};
+    if (scenario.topology == "tree")
+        return {
+            fmt::format("staleness has no bound; its mean is above that of a star, {:.4g} at most, as gradients "
+                        "wait in relays and weights pass through them",
+                        static_cast<double>(lambda - 1) / policy.gradients)};
     return {no_bound(policy.gradients, lambda)};
 }
 

@@ -156,6 +156,13 @@ struct ProtocolSpec {
     double warm_epochs = 0;            ///< of hardsync, with which the run begins
 };
 
+/// topology "tree": who stands between the root and the workers.
+struct TreeSpec {
+    int fan_out = 8;              ///< children of a node at most
+    bool leaves_by_host = false;  ///< workers of a host share a leaf, which is there, too
+    bool operator==(const TreeSpec&) const = default;
+};
+
 struct OptimizerSpec {
     std::string name = "sgd";  ///< sgd | momentum | nesterov | adagrad | adam
     double momentum = 0;
@@ -368,6 +375,7 @@ struct Scenario {
     WorkersSpec workers;
     ProtocolSpec protocol;
     std::string topology = "star";
+    TreeSpec tree = {};
     OptimizerSpec optimizer;
     StopSpec stop;
     EvaluateSpec evaluate;

@@ -99,7 +99,8 @@ std::string LocalRun::waiting_text() {
     for (auto& seat : seats_) {
         std::lock_guard lock(seat->role_mutex);
         const auto what = waiting(seat->role);
-        if (!what.empty() && named < 4) text += (named++ ? "; " : "") + role_name(seat->id) + " " + what;
+        if (!what.empty() && named < 4)
+            text += (named++ ? "; " : "") + role_name(seat->id, scenario_.lambda()) + " " + what;
     }
     return text;
 }

@@ -112,7 +112,10 @@ Scenario scenario_of(const Arguments& arguments) {
             scenario.protocol.name = value;
         else if (key == "workers")
             scenario.workers.groups = {{std::stoi(value), "default", 0}};
-        else if (key == "n")
+        else if (key == "fan_out") {
+            scenario.topology = "tree";
+            scenario.tree.fan_out = std::stoi(value);
+        } else if (key == "n")
             scenario.protocol.n = std::stoi(value);
         else if (key == "batch")
             scenario.workers.batch_size = std::stoi(value);

@@ -53,6 +53,27 @@ class RunsTest(LaunchTest):
                             seen += range(int(row["data_first"]), int(row["data_first"]) + int(row["samples"]))
                     self.assertEqual(sorted(seen), list(range(203)))
 
+    def test_a_tree_keeps_its_books_and_replays(self) -> None:
+        weights = {}
+        for number, policy in enumerate(POLICIES + [{"name": "bsp"}, {"name": "ssp", "bound": 1}]):
+            with self.subTest(policy):
+                out = f"tree{number}"
+                scenario = learning(policy, 4, hidden=30) | {"topology": {"name": "tree", "fan_out": 3}}
+                summary = self.run_on("mpi", scenario, out, ranks=7)
+                self.assertEqual((summary["backend"], summary["status"]), ("mpi", "finished"))
+                self.assertEqual(summary["engine"]["ranks"], 7)
+                self.assert_books(out)
+                self.assert_replays(out, "--weights")
+                servers = self.rows(out, "servers.csv")
+                self.assertEqual([row["role"] for row in servers], ["0", "5", "6"])
+                self.assertTrue(all(int(row["bytes_in"]) > 0 and int(row["bytes_out"]) > 0 for row in servers))
+                self.assertIn(("5", "relay"), {(row["role"], row["kind"]) for row in self.rows(out, "timeline.csv")})
+                weights[policy["name"]] = summary["weights_hash"]
+        simulated = self.run_on("sim", learning({"name": "hardsync"}, 4, hidden=30) |
+                                {"topology": {"name": "tree", "fan_out": 3}}, "tree-sim")
+        self.assertEqual(weights["hardsync"], simulated["weights_hash"])
+        self.assertEqual(weights["bsp"], simulated["weights_hash"])
+
     def test_policies_that_hold_or_drop_keep_their_books_and_replay(self) -> None:
         # What each promises of the staleness of what is applied; None: nothing.
         policies = [({"name": "bsp"}, 0), ({"name": "bsp", "update": "per-gradient"}, 3), ({"name": "asp"}, None),

@@ -51,7 +51,7 @@ void RankRun::interrupt() {
 std::string RankRun::who(int rank) const {
     std::string roles;
     int count = 0;
-    for (RoleId role = 0; role <= map_.lambda; ++role)
+    for (RoleId role = 0; role < map_.roles(); ++role)
         if (map_.rank_of(role) == rank && ++count <= 3)
             roles += (roles.empty() ? "" : ", ") + role_name(role, map_.lambda);
     if (count > 3) roles += ", ...";

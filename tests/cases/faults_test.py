@@ -122,6 +122,19 @@ class Faults(Case):
                         mine = [row for row in self.of(run, 0) if int(row["begin_ns"]) >= at_s * 1e9]
                         self.assertEqual(bool(mine), bool(until))
 
+    def test_leads_of_those_who_come_back_one_after_the_other(self) -> None:
+        """Worker 0 is far ahead of worker 1, which came back while nobody else was there: it waits until it is near."""
+        faults = [{"workers": [1], "at_s": 5.5, "until_s": 55.5}, {"workers": [0], "at_s": 50.5, "until_s": 60.5}]
+        for protocol in ({"name": "ssp", "bound": 1}, {"name": "dssp", "lower_bound": 1, "r_max": 0}):
+            with self.subTest(protocol):
+                run = self.run_scenario(timing(faults, protocol, 2, stop={"seconds": 120}))
+                begins = {worker: [int(row["begin_ns"]) / 1e9 for row in self.of(run, worker)
+                                   if int(row["begin_ns"]) > 60e9] for worker in (0, 1)}
+                # Worker 0 has 50 pushes; worker 1 comes back with 5, and has 49 about 44 s later.
+                self.assertAlmostEqual(begins[0][0], 55.5 + 44, delta=2)
+                self.assertGreater(len(begins[1]), 55)
+                self.assertGreater(len(begins[0]), 18)
+
     def test_the_server_s_host(self) -> None:
         for protocol in ("hardsync", "async", "ssp"):
             detail, _ = self.ended(timing([{"hosts": ["host-0"], "at_s": 3.5, "until_s": 4}], protocol), "peer_lost")

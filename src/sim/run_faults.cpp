@@ -4,9 +4,34 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 namespace rubato::sim {
+
+namespace {
+
+/// To what the role that an event is for is given references.
+std::array<BufferId, 2> given(const Event& event) {
+    return std::visit(
+        [](const auto& it) -> std::array<BufferId, 2> {
+            if constexpr (requires { it.payload; })
+                return {it.payload.buffer, no_buffer};
+            else if constexpr (requires { it.gradient; })
+                return {it.gradient, no_buffer};
+            else if constexpr (requires { it.accumulator; })
+                return {it.accumulator, no_buffer};
+            else if constexpr (requires { it.weights; })
+                return {it.weights, no_buffer};
+            else if constexpr (requires { it.local; })
+                return {it.local, it.sum};
+            else
+                return {no_buffer, no_buffer};
+        },
+        event);
+}
+
+}  // namespace
 
 std::string Run::seconds_text(Time time) {
     return fmt::format("{:.12g}", static_cast<double>(time) / 1e9);
@@ -154,12 +179,9 @@ void Run::drop_messages(RoleId role, std::vector<Taken>& taken, std::vector<Buff
             return;
         }
         if (due.to != role && due.sender != role) return;
-        if (const auto* delivered = std::get_if<Delivered>(&due.event); delivered != nullptr && due.sender >= 0) {
-            if (delivered->payload.buffer != no_buffer) payloads.push_back(delivered->payload.buffer);
-            if (due.sender == 0) taken.push_back(due.taken);
-        } else if (const auto* start = std::get_if<Start>(&due.event)) {
-            payloads.push_back(start->weights);
-        }
+        for (const BufferId buffer : given(due.event))
+            if (buffer != no_buffer) payloads.push_back(buffer);
+        if (due.sender == 0 && std::holds_alternative<Delivered>(due.event)) taken.push_back(due.taken);
         queue_.cancel(due);
     });
     // The queue is in no order that may show.

@@ -135,6 +135,26 @@ class Faults(Case):
                 self.assertGreater(len(begins[1]), 55)
                 self.assertGreater(len(begins[0]), 18)
 
+    def test_in_the_very_nanosecond_in_which_a_gradient_ends(self) -> None:
+        """The step of its own that the worker takes then is lost with it, and with all that it holds."""
+        star = {"model": "flow", "star": {"bandwidth": 1e15, "latency": 0}}
+        for communication in ({"push_every": 3}, {"pull_every": 2}, {"push_every": 2, "pull_every": 2}):
+            for at_s in (0.001, 0.002, 0.003, 0.004):
+                with self.subTest(at_s=at_s, **communication):
+                    scenario = {"data": {"dataset": "synthetic", "samples": 61, "test_samples": 20,
+                                         "shape": [4, 4, 1], "classes": 3}, "model": {"name": "softmax"},
+                                "workers": {"count": 2, "batch_size": 1, "communication": communication},
+                                "protocol": {"name": "async"}, "stop": {"epochs": 2},
+                                "cluster": {"network": star, "devices": {"default": {"b": 0.001}}},
+                                "faults": [{"workers": [1], "at_s": at_s, "until_s": 0.0085},
+                                           {"workers": [0], "at_s": 2 * at_s, "until_s": 0.0205}]}
+                    run = self.run_scenario(scenario, "--events")
+                    counts = self.summary(run)["gradients"]
+                    self.assertEqual({kind: sum(int(row.get("count") or 1) for row in self.rows(run)
+                                                if row["outcome"] == kind) for kind in counts}, counts)
+                    done = self.call("replay", run, "--weights")
+                    self.assertEqual(done.returncode, 0, done.stderr + done.stdout)
+
     def test_the_server_s_host(self) -> None:
         for protocol in ("hardsync", "async", "ssp"):
             detail, _ = self.ended(timing([{"hosts": ["host-0"], "at_s": 3.5, "until_s": 4}], protocol), "peer_lost")

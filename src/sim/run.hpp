@@ -118,7 +118,11 @@ private:
     void schedule(FaultPlan::Unit& unit);
     void note(const Change& change);
     void on_fault(const Due& due);
-    bool in_vain();
+    bool in_vain(const Due& present);
+    void drop_faults();
+    bool touches(const FaultPlan::Unit& unit, RoleId role) const;
+    /// Whether a role may crash or come back by it.
+    bool matters(const FaultPlan::Unit& unit);
     void change(const Change& change);
     void change(FaultPlan::Unit& unit);
     void break_role(RoleId role, bool broken);

@@ -11,6 +11,8 @@ namespace rubato::sim {
 
 namespace {
 
+constexpr double time_max_s = 9e9;  ///< virtual time ends before that
+
 /// To what the role that an event is for is given references.
 std::array<BufferId, 2> given(const Event& event) {
     return std::visit(
@@ -43,7 +45,7 @@ void Run::plan_faults() {
 
 void Run::schedule(FaultPlan::Unit& unit) {
     const double next_s = FaultPlan::next(unit);
-    if (next_s > 9e9) return;  // virtual time ends before that
+    if (next_s > time_max_s) return;
     const auto index = static_cast<std::int32_t>(&unit - faults_.units().data());
     queue_.complete(std::max(start_ns_, static_cast<Time>(std::llround(next_s * 1e9))), fault_role_).job = index;
 }
@@ -61,7 +63,7 @@ void Run::note(const Change& change) {
 void Run::on_fault(const Due& due) {
     if (seats_[0].finished || ended_) return;
     faults_in_a_row_ = steps_ == steps_at_fault_ ? faults_in_a_row_ + 1 : 0;
-    if (in_vain()) return;
+    if (in_vain(due)) return drop_faults();
     if (due.job >= 0) {
         auto& unit = faults_.units()[static_cast<std::size_t>(due.job)];
         change(unit);
@@ -72,14 +74,43 @@ void Run::on_fault(const Due& due) {
     steps_at_fault_ = steps_;
 }
 
-// Where nothing but faults has happened for long, and nothing else is to come, the run is dead.
-bool Run::in_vain() {
-    constexpr std::uint64_t in_a_row_max = 100'000;
-    if (faults_in_a_row_ < in_a_row_max) return false;
-    faults_in_a_row_ = 0;
-    bool others = !transport_.empty();
-    queue_.each([&](const Due& due) { others = others || due.to != fault_role_; });
-    return !others;
+// Where nothing but faults happens, nothing else is to come, and none of them brings back or takes a role, the run is
+// dead. What profiles of the platform have in store is not known, so they are followed for long.
+bool Run::in_vain(const Due& present) {
+    constexpr std::uint64_t looks = 1000, in_a_row_max = 100'000;
+    if (faults_in_a_row_ == 0 || faults_in_a_row_ % looks != 0 || !transport_.empty()) return false;
+    if (faults_in_a_row_ < in_a_row_max && network_.next_change() >= 0) return false;
+    const auto helps = [&](const Due& due) {
+        return due.to != fault_role_ ||
+               (due.job < 0 && changes_[static_cast<std::size_t>(-due.job - 2)].kind != Change::Kind::links);
+    };
+    bool others = helps(present);
+    queue_.each([&](const Due& due) { others = others || helps(due); });
+    return !others && std::none_of(faults_.units().begin(), faults_.units().end(),
+                                   [this](const FaultPlan::Unit& unit) { return matters(unit); });
+}
+
+// None that was to come would help anybody.
+void Run::drop_faults() {
+    queue_.each([&](Due& due) { queue_.cancel(due); });
+}
+
+bool Run::touches(const FaultPlan::Unit& unit, RoleId role) const {
+    if (!unit.spec->workers.empty()) return unit.spec->workers[unit.member] + 1 == role;
+    return !unit.spec->hosts.empty() && host_name(role) == unit.spec->hosts[unit.member];
+}
+
+// Not by one that will not change any more, nor a role that is down for good by another.
+bool Run::matters(const FaultPlan::Unit& unit) {
+    if (FaultPlan::next(unit) > time_max_s) return false;
+    for (RoleId role = 0; role < fault_role_; ++role) {
+        if (!touches(unit, role)) continue;
+        const auto for_good = [&](const FaultPlan::Unit& other) {
+            return other.broken && other.end_s == FaultPlan::never && touches(other, role);
+        };
+        if (std::none_of(faults_.units().begin(), faults_.units().end(), for_good)) return true;
+    }
+    return false;
 }
 
 void Run::change(const Change& change) {
@@ -95,8 +126,7 @@ void Run::change(FaultPlan::Unit& unit) {
     if (!spec.links.empty()) return set_links(unit);
     if (!spec.workers.empty()) return break_role(spec.workers[unit.member] + 1, unit.broken);
     for (RoleId role = 0; role < fault_role_; ++role)
-        if (network_.hosts()[static_cast<std::size_t>(host_of(role))].name == spec.hosts[unit.member])
-            break_role(role, unit.broken);
+        if (touches(unit, role)) break_role(role, unit.broken);
 }
 
 // What it runs on may be broken in several ways at once.

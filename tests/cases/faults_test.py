@@ -155,6 +155,24 @@ class Faults(Case):
                     done = self.call("replay", run, "--weights")
                     self.assertEqual(done.returncode, 0, done.stderr + done.stdout)
 
+    def test_the_dead_are_found_whatever_else_breaks(self) -> None:
+        """The only worker is down for good, and links, other hosts and the worker itself have spells at random."""
+        dead = {"workers": [0], "at_s": 0.0025}
+        for model in ("flow", "simgrid"):
+            for other in ({"links": ["host-1"], "bandwidth_factor": 0.01}, {"workers": [0]}, {"hosts": ["host-1"]}):
+                with self.subTest(model=model, **other):
+                    scenario = timing([dead, {**other, "every_s": 0.02, "for_s": 0.05}], "async", 1)
+                    scenario["cluster"]["network"]["model"] = model
+                    scenario["stop"] = {"gradients": 29}
+                    detail, run = self.ended(scenario, "deadlock")
+                    self.assertIn("server waits for any worker to be back", detail)
+                    self.assertLess(len(self.rows(run, "faults.csv")), 10_000)
+        # One that will be back after many changes of a link is waited for.
+        late = timing([{"workers": [0], "at_s": 0.5, "until_s": 300},
+                       {"links": ["host-1"], "bandwidth_factor": 0.5, "every_s": 0.02, "for_s": 0.02}], "async", 1)
+        late["stop"] = {"gradients": 3}
+        self.assertEqual(self.summary(self.run_scenario(late))["gradients"]["applied"], 3)
+
     def test_the_server_s_host(self) -> None:
         for protocol in ("hardsync", "async", "ssp"):
             detail, _ = self.ended(timing([{"hosts": ["host-0"], "at_s": 3.5, "until_s": 4}], protocol), "peer_lost")

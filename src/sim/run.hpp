@@ -129,6 +129,7 @@ private:
     void crash(RoleId role);
     void restart(RoleId role);
     void end_with_server();
+    void end_in_vain(RoleId role);
     /// What is computed comes to nothing.
     void drop_computation(RoleId role);
     /// Messages that are scheduled to arrive from or at a role do not. Those that the server sent are added to `taken`,
@@ -186,6 +187,7 @@ private:
     int down_ = 0;                       ///< roles that are, and have not finished
     std::uint64_t steps_at_fault_ = 0;   ///< steps_ when the last fault happened,
     std::uint64_t faults_in_a_row_ = 0;  ///< and how many did since the last step that was not theirs
+    std::int64_t crashes_in_a_row_ = 0;  ///< since the server was last given a gradient
     EventQueue queue_;
     Transport transport_;
     learn::BufferPool buffers_;

@@ -160,6 +160,17 @@ void Run::crash(RoleId role) {
     hand(0, now_, PeerDown{role, gradients_begun(roles_[static_cast<std::size_t>(role)])});
     // To the server a message is gone that nobody will take.
     for (const Taken& each : taken) complete(0, now_, each);
+    if (++crashes_in_a_row_ >= std::max<std::int64_t>(10'000, 100 * scenario_.lambda())) end_in_vain(role);
+}
+
+// With gradients that take longer than workers are up the run would go on for ever.
+void Run::end_in_vain(RoleId role) {
+    const double seconds = seats_[static_cast<std::size_t>(role)].seconds;
+    report_.status = Status::deadlock;
+    report_.detail = fmt::format("at {} s workers had crashed {} times, and no gradient had come in between: {}",
+                                 seconds_text(now_), crashes_in_a_row_, with_host(role)) +
+                     (seconds > 0 ? fmt::format(", the last, takes {:.4g} s for one", seconds) : " was the last");
+    stop_network();
 }
 
 void Run::restart(RoleId role) {

@@ -173,6 +173,16 @@ class Faults(Case):
         late["stop"] = {"gradients": 3}
         self.assertEqual(self.summary(self.run_scenario(late))["gradients"]["applied"], 3)
 
+    def test_gradients_that_never_end(self) -> None:
+        faults = [{"workers": [0], "every_s": 0.001, "for_s": 0.001}]
+        detail, run = self.ended(timing(faults, "async", 1, stop={"gradients": 29}), "deadlock")
+        self.assertRegex(detail, r'^at \S+ s workers had crashed 10000 times, and no gradient had come in between: '
+                                 r'worker 0 on host "host-1", the last, takes 1 s for one$')
+        self.assertEqual(self.summary(run)["faults"]["crashes"], 10_000)
+        # Another worker's gradients come.
+        run = self.run_scenario(timing(faults, "async", 2, stop={"gradients": 29}))
+        self.assertGreater(self.summary(run)["faults"]["crashes"], 10_000)
+
     def test_the_server_s_host(self) -> None:
         for protocol in ("hardsync", "async", "ssp"):
             detail, _ = self.ended(timing([{"hosts": ["host-0"], "at_s": 3.5, "until_s": 4}], protocol), "peer_lost")

@@ -183,6 +183,12 @@ class Faults(Case):
         run = self.run_scenario(timing(faults, "async", 2, stop={"gradients": 29}))
         self.assertGreater(self.summary(run)["faults"]["crashes"], 10_000)
 
+    def test_barriers_of_bounded_staleness(self) -> None:
+        for protocol in ({"name": "ssp", "bound": 0}, {"name": "dssp", "lower_bound": 0, "r_max": 0}):
+            detail, _ = self.ended(timing([{"workers": [1], "at_s": 5.5, "until_s": 9.5}], protocol), "peer_lost")
+            self.assertEqual(detail, 'at 5.5 s worker 1 on host "host-2" crashed, and no round of '
+                                     f'{protocol["name"]} ends without it')
+
     def test_the_server_s_host(self) -> None:
         for protocol in ("hardsync", "async", "ssp"):
             detail, _ = self.ended(timing([{"hosts": ["host-0"], "at_s": 3.5, "until_s": 4}], protocol), "peer_lost")

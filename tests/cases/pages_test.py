@@ -36,7 +36,8 @@ class Pages(Case):
         self.assertEqual(text.count("\n```"), 2 * len(blocks))
         for kind, file, content in blocks:
             if kind == "sh":
-                self.command(content if MPI else re.sub(r"^mpirun(.*\\\n)*.*|.*runs/real.*", "", content, flags=re.M))
+                real = r"^mpirun(.*\\\n)*.*|.*runs/\w+/real.*"
+                self.command(content if MPI else re.sub(real, "", content, flags=re.M))
                 continue
             self.assertLessEqual(content.count("\n"), 100)
             path = self.work / file
@@ -49,12 +50,12 @@ class Pages(Case):
         self.assertEqual(done.returncode, status, text + done.stdout + done.stderr)
         return done.stdout + done.stderr
 
-    def runs(self) -> list[Path]:
-        return [self.work / "runs" / name for name in ("simulated", *(("real",) if MPI else ()))]
+    def runs(self, name: str) -> list[Path]:
+        return [self.work / "runs" / name / how for how in ("simulated", *(("real",) if MPI else ()))]
 
     def test_a_protocol(self) -> None:
         self.follow("write-a-protocol.md")
-        for run in self.runs():
+        for run in self.runs("quorum"):
             summary, updates = self.summary(run), self.rows(run, "updates.csv")
             self.assertEqual((summary["status"], summary["epochs"]), ("finished", 2))
             self.assertEqual({row["contributors"] for row in updates[:-1]}, {"2"})
@@ -63,7 +64,7 @@ class Pages(Case):
                 if row["outcome"] == "applied":
                     contributors.setdefault(row["apply_version"], set()).add(row["worker"])
             self.assertTrue(all(len(workers) == 2 for workers in list(contributors.values())[:-1]))
-        self.assertGreater(self.summary(self.work / "runs/simulated")["staleness"]["max"], 0)
+        self.assertGreater(self.summary(self.work / "runs/quorum/simulated")["staleness"]["max"], 0)
         self.resumes()
         self.refuses("quorum", {"quorums": 2}, 'unknown constant "quorums"; expected one of quorum')
         self.refuses("quorum", {"quorum": 4}, "quorum: expected at most the number of workers")
@@ -87,13 +88,19 @@ class Pages(Case):
 
     def test_a_rule(self) -> None:
         self.follow("write-a-rule.md")
-        simulated, expression = self.work / "runs/simulated", self.work / "runs/expression"
+        simulated, expression = self.work / "runs/cautious/simulated", self.work / "runs/cautious/expression"
         self.assertEqual(self.summary(simulated)["weights_hash"], self.summary(expression)["weights_hash"])
-        for run in self.runs():
+        for run in self.runs("cautious"):
             for row in self.rows(run):
                 if row["outcome"] == "applied":
                     self.assertAlmostEqual(float(row["scale"]), min(1, 2 / max(1, int(row["staleness"]))))
         self.assertGreater(self.summary(simulated)["staleness"]["max"], 2)
+
+    def test_pages_do_not_get_into_each_other_s_way(self) -> None:
+        runs = [set(re.findall(r"--out (\S+)", (ROOT / "docs" / page).read_text()))
+                for page in ("write-a-protocol.md", "write-a-rule.md")]
+        self.assertTrue(all(runs))
+        self.assertFalse(runs[0] & runs[1])
 
     def test_files_that_are_no_plugins(self) -> None:
         scenario = {"workers": {"count": 2, "batch_size": 1}, "cost": {"push_bytes": 1, "flops_per_sample": 1},

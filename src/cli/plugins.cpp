@@ -71,6 +71,8 @@ auto loaded(const Node& file, const Node& object, const std::string& path, Make&
     } catch (const std::invalid_argument& error) {
         const Node* constants = object.find("constants");
         throw InputError(constants ? constants->where : file.where, path + ".constants", error.what());
+    } catch (const trace::PluginError& error) {
+        throw InputError(file.where, path + ".file", error.what());
     }
 }
 

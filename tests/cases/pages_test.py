@@ -102,6 +102,52 @@ class Pages(Case):
         self.assertTrue(all(runs))
         self.assertFalse(runs[0] & runs[1])
 
+    def test_plugins_that_do_what_cannot_be_done(self) -> None:
+        """One line that names the file and what it did; exit status 2."""
+        scenario = {"workers": {"count": 2, "batch_size": 1}, "cost": {"push_bytes": 1, "flops_per_sample": 1},
+                    "data": {"samples": 40}, "cluster": {"network": {"model": "flow"}}}
+        head = '#include "core/plugin.hpp"\n'
+        policy = head + """struct Bad : rubato::PolicyDefaults {
+    static constexpr std::string_view name = "bad";
+    Bad(int, const rubato::Constants&) { %s }
+    rubato::PolicyTraits traits() const { return {.word = rubato::Word::broadcast}; }
+    rubato::Decision on_arrival(const rubato::Arrival& it, rubato::Orders& orders) { %s }
+    void on_applied(rubato::Time, rubato::Orders& orders) { %s }
+};
+RUBATO_POLICY(Bad)
+"""
+        fire, throws = "return {.fire = true};", 'throw std::runtime_error("oops");'
+        cases = (("", throws, "", "throws in on_arrival: oops"), ("", fire, "throw 5;", "throws in on_applied"),
+                 ("", fire, "orders.release.push_back(999);", "releases worker 999 in on_applied: workers are 0 to 1"),
+                 ("", "orders.cancel.push_back(-1); " + fire, "", "cancels worker -1 in on_arrival"),
+                 ("", "return {.fire = true, .discard = true};", "", "says both fire and discard in on_arrival"),
+                 ("", fire, "orders.round = true;", "ends a round in on_applied, and its traits have none"),
+                 ("", fire, "orders.release = {0, 0, 1};", "orders what cannot be done, such as to let go who has not"),
+                 (throws, fire, "", "throws in its constructor: oops"))
+        for number, (making, arriving, applied, said) in enumerate(cases):
+            with self.subTest(said):
+                (self.work / "bad.cpp").write_text(policy % (making, arriving, applied))
+                self.command(f"g++ -std=c++20 -fPIC -shared -I src bad.cpp -o bad{number}.so")
+                told = self.ends_with_one_line({**scenario, "protocol": {"name": "plugin", "file": f"bad{number}.so"}})
+                self.assertIn(f"/bad{number}.so {said}", told)
+        (self.work / "rule.cpp").write_text(head + """struct Bad {
+    explicit Bad(const rubato::Constants&) {}
+    double operator()(const rubato::RuleInfo&) const { throw std::runtime_error("oops"); }
+};
+RUBATO_RULE(Bad)
+""")
+        self.command("g++ -std=c++20 -fPIC -shared -I src rule.cpp -o rule.so")
+        rule = {"name": "plugin", "file": "rule.so"}
+        told = self.ends_with_one_line({**scenario, "protocol": {"name": "async"},
+                                        "optimizer": {"staleness_rule": rule}})
+        self.assertIn("/rule.so throws in operator(): oops", told)
+
+    def ends_with_one_line(self, scenario: dict) -> str:
+        done = self.call("run", self.write(scenario), "--out", f"bad-{self.count}", "--quiet")
+        self.assertEqual(done.returncode, 2, done.stderr)
+        self.assertRegex(done.stderr, r"\Arubato: [^\n]+\n\Z")
+        return done.stderr
+
     def test_files_that_are_no_plugins(self) -> None:
         scenario = {"workers": {"count": 2, "batch_size": 1}, "cost": {"push_bytes": 1, "flops_per_sample": 1},
                     "data": {"samples": 4}}

@@ -47,7 +47,7 @@ void check_for_backend(const Loaded& loaded, const std::string& backend) {
         note("cost and cluster are what a simulation charges; backend " + backend +
              " ignores them without execution.emulate");
     if (!loaded.scenario.faults.empty())
-        note("faults are simulated only: in backend " + backend + " nothing breaks by plan");
+        note("faults are ignored: they are simulated only, and in backend " + backend + " nothing breaks by plan");
 }
 
 /// Self-contained, so that the same run leaves the same text wherever it was started: it repeats the run from inside

@@ -68,9 +68,11 @@ class Check(Case):
                         "worker 2 crashes after 3.1 s on average and takes 3.2 s for a gradient: few come to their end")
         self.assert_odd(slow | {"faults": [{"workers": [1, 2], **spell}, {"hosts": ["host-3"], **spell}]},
                         "worker 2 crashes after 1.75 s on average")
-        self.assert_odd(slow | {"faults": [{"workers": [1, 2, 3], "every_s": 1, "for_s": 1}]}, "worker 1, as 2 more, crashes")
+        self.assert_odd(slow | {"faults": [{"workers": [1, 2, 3], "every_s": 1, "for_s": 1}]},
+                        "worker 1, as 2 more, crashes")
         pushes = {"workers": {"count": 4, "batch_size": 32, "communication": {"push_every": 2}}}
-        self.assert_odd(slow | {"faults": [{"workers": [1], **spell}], **pushes}, "takes 6.4 s for the 2 gradients of a push")
+        self.assert_odd(slow | {"faults": [{"workers": [1], **spell}], **pushes},
+                        "takes 6.4 s for the 2 gradients of a push")
         for fault in ({"workers": [1], **spell}, {"workers": [1], "at_s": 0.1, "until_s": 0.2},
                       {"hosts": ["host-0"], "every_s": 1, "for_s": 1}):
             self.assertEqual(self.check(slow | {"faults": [fault]})[1], [])

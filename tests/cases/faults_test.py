@@ -189,6 +189,13 @@ class Faults(Case):
             self.assertEqual(detail, 'at 5.5 s worker 1 on host "host-2" crashed, and no round of '
                                      f'{protocol["name"]} ends without it')
 
+    def test_a_deadlock_counts_whom_it_does_not_name(self) -> None:
+        scenario = timing([{"workers": [0], "at_s": 3.25}], {"name": "bounded-delay", "k": 4}, 6, stop={"epochs": 1})
+        scenario["faults"][0]["workers"] = [0, 1, 2, 3, 4, 5]
+        detail, _ = self.ended(scenario, "deadlock")
+        self.assertEqual(detail.count("worker "), 4 + detail.count("any worker"))
+        self.assertTrue(detail.endswith("; and 3 more"), detail)
+
     def test_the_server_s_host(self) -> None:
         for protocol in ("hardsync", "async", "ssp"):
             detail, _ = self.ended(timing([{"hosts": ["host-0"], "at_s": 3.5, "until_s": 4}], protocol), "peer_lost")
@@ -382,6 +389,9 @@ class Faults(Case):
                 ({"worker": [0], "at_s": 3}, "workers")):
             with self.subTest(fault):
                 self.assertIn(said, self.refused(timing([fault])))
+                scenario = timing([fault])
+                scenario["cluster"]["network"]["model"] = "simgrid"
+                self.assertIn(said, self.refused(scenario))
 
 
 if __name__ == "__main__":

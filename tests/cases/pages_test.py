@@ -153,7 +153,11 @@ RUBATO_RULE(Bad)
                     "data": {"samples": 4}}
         self.assertIn('"file" is missing', self.refused({**scenario, "protocol": {"name": "plugin"}}))
         protocol = {"name": "plugin", "file": "none.so"}
-        self.assertIn("there is no file", self.refused({**scenario, "protocol": protocol}))
+        told = self.refused({**scenario, "protocol": protocol})
+        self.assertIn("/none.so; docs/write-a-protocol.md tells", told)
+        rule = {"optimizer": {"staleness_rule": {"name": "plugin", "file": "none.so"}}, "protocol": {"name": "async"}}
+        self.assertIn("/none.so; docs/write-a-rule.md tells", self.refused({**scenario, **rule}))
+        self.assertIn("/src is not a file", self.refused({**scenario, "protocol": protocol | {"file": "src"}}))
         (self.work / "none.so").write_text("nothing")
         self.assertIn("cannot load", self.refused({**scenario, "protocol": protocol}))
         old = ('#include "core/plugin.hpp"\nusing rubato::PolicyPlugin;\n'

@@ -66,8 +66,8 @@ class Interval(Case):
         def line(communication: dict, **more: object) -> str:
             return self.refused(learning(communication, **more))
 
-        for protocol in ({"name": "backup-workers"}, {"name": "rennala"}, {"name": "ringmaster"},
-                         *({"name": "admission", "bound": 1, "admit": kind} for kind in ("pace", "discard", "withhold"))):
+        admissions = ({"name": "admission", "bound": 1, "admit": admit} for admit in ("pace", "discard", "withhold"))
+        for protocol in ({"name": "backup-workers"}, {"name": "rennala"}, {"name": "ringmaster"}, *admissions):
             with self.subTest(protocol):
                 told = line({"pull_every": 2}, protocol=protocol)
                 self.assertIn(f"workers.communication.pull_every: \"{protocol['name']}\" minds how old", told)

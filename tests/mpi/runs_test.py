@@ -130,7 +130,8 @@ class RunsTest(LaunchTest):
                 self.assertEqual(len(hashes), 1, hashes)
 
     def test_a_warm_start_hands_over_to_a_protocol_that_waits_for_nobody(self) -> None:
-        for number, policy in enumerate(({"name": "async"}, {"name": "n-softsync", "n": 2}, {"name": "ssp", "bound": 1})):
+        policies = {"name": "async"}, {"name": "n-softsync", "n": 2}, {"name": "ssp", "bound": 1}
+        for number, policy in enumerate(policies):
             with self.subTest(policy):
                 scenario, out = learning({**policy, "warm_start": {"epochs": 1}}, 3), f"over{number}"
                 summary = self.run_on("mpi", scenario, out)

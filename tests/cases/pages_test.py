@@ -148,6 +148,46 @@ RUBATO_RULE(Bad)
         self.assertRegex(done.stderr, r"\Arubato: [^\n]+\n\Z")
         return done.stderr
 
+    def test_what_goes_with_a_plugin_is_what_its_traits_say(self) -> None:
+        (self.work / "kin.cpp").write_text("""#include "core/plugin.hpp"
+            struct Kin : rubato::PolicyDefaults {
+                static constexpr std::string_view name = "kin";
+                Kin(int, const rubato::Constants& constants) {
+                    said.asks = constants.number("asks", 0) > 0;
+                    said.drops = constants.number("drops", 0) > 0;
+                    said.minds_staleness = constants.number("minds", 0) > 0;
+                    if (constants.number("ok", 0) > 0) said.word = rubato::Word::ok;
+                }
+                rubato::PolicyTraits traits() const { return said; }
+                rubato::Decision on_arrival(const rubato::Arrival& arrival, rubato::Orders& orders) {
+                    if (said.word == rubato::Word::ok) orders.release.push_back(arrival.worker);
+                    return {.fire = true};
+                }
+                rubato::PolicyTraits said{.alone = true};
+            };
+            RUBATO_POLICY(Kin)""")
+        self.command("g++ -std=c++20 -fPIC -shared -I src kin.cpp -o kin.so")
+        (self.work / "delays.csv").write_text("worker,read_version\n0,0\n1,0\n0,1\n1,2\n")
+        scenario = {"workers": {"count": 2, "batch_size": 1}, "model": {"name": "quadratic"}, "data": {"samples": 40}}
+        scheduled = {**scenario, "schedule": {"trace": str(self.work / "delays.csv")}}
+        seldom = {"count": 2, "batch_size": 1, "communication": {"pull_every": 2}}
+        rarely = {**scenario, "workers": seldom}
+
+        def protocol(**constants: int) -> dict:
+            return {"protocol": {"name": "plugin", "file": "kin.so", "constants": constants}}
+
+        for said in ("drops", "minds"):
+            self.assertIn('pull_every: "kin" minds how old', self.refused({**rarely, **protocol(**{said: 1})}))
+            self.assertEqual(self.summary(self.run_scenario({**scenario, **protocol(**{said: 1})}))["updates"], 40)
+        for said in ("asks", "drops", "ok"):
+            self.assertIn('protocol.name: expected "hardsync", "n-softsync" or "async" beside schedule, which says who '
+                          'goes on and when; "kin" decides', self.refused({**scheduled, **protocol(**{said: 1})}))
+        # Where it says nothing of the kind it is async under another name.
+        for each in (rarely, scheduled):
+            mine, theirs = (self.summary(self.run_scenario({**each, **one}))
+                            for one in (protocol(), {"protocol": {"name": "async"}}))
+            self.assertEqual(mine["weights_hash"], theirs["weights_hash"])
+
     def test_files_that_are_no_plugins(self) -> None:
         scenario = {"workers": {"count": 2, "batch_size": 1}, "cost": {"push_bytes": 1, "flops_per_sample": 1},
                     "data": {"samples": 4}}

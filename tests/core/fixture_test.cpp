@@ -165,8 +165,19 @@ std::string perform(std::unique_ptr<ToyCluster>& cluster, const std::string& lin
         cluster = std::make_unique<ToyCluster>(scenario, std::stoll(arguments["samples"]));
         return cluster->settle();
     }
+    if (arguments.count("at")) cluster->set_time(static_cast<Time>(std::llround(std::stod(arguments["at"]) * 1e9)));
+    if (command == "crash") {
+        const auto gradient = arguments.find("gradient");
+        if (gradient != arguments.end() && gradient->second != "on-its-way")
+            throw std::runtime_error("expected gradient=on-its-way");
+        cluster->crash(std::stoi(arguments.at("worker")), gradient != arguments.end());
+        return cluster->settle();
+    }
+    if (command == "return") {
+        cluster->come_back(std::stoi(arguments.at("worker")));
+        return cluster->settle();
+    }
     if (command == "compute") {
-        if (arguments.count("at")) cluster->set_time(static_cast<Time>(std::llround(std::stod(arguments["at"]) * 1e9)));
         cluster->compute(std::stoi(arguments.at("worker")),
                          arguments.count("loss") ? std::stod(arguments["loss"]) : 1.0);
         return cluster->settle();

@@ -120,8 +120,8 @@ std::vector<Role> make_roles(const Scenario& scenario, std::int64_t samples, std
             roles.emplace_back(Boxed(OverlapWorker(its, state ? state->books.at(at) : WorkerRow{})));
             continue;
         }
-        roles.emplace_back(Worker({worker, 0, parameters, word, state ? state->server.begun.at(at) : 0,
-                                   config.batch_size, config.communication.pull_every > 1},
+        roles.emplace_back(Worker({worker, 0, parameters, state ? state->server.begun.at(at) : 0, config.batch_size,
+                                   word, config.communication.pull_every > 1},
                                   state ? state->books.at(at) : WorkerRow{}));
     }
     return roles;

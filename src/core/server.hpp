@@ -179,7 +179,11 @@ private:
     }
     void remember(Peer& worker);
     /// A gradient of its oldest batch has come or will never come.
-    void has_come(Peer& worker);
+    void has_come(Peer& worker) {
+        if (config_.overlaps) return first_has_come(worker);
+        worker.busy = false;
+    }
+    void first_has_come(Peer& worker);
     /// What the worker was dealt, the oldest first, and has not pushed.
     std::vector<Dealt> outstanding(const Peer& worker) const;
     /// The number, within its worker, of the first gradient of its last batch.

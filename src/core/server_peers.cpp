@@ -13,7 +13,7 @@ void Server::remember(Peer& worker) {
     earlier_[static_cast<std::size_t>(&worker - peers_.data())][worker.earlier++] = {worker.batch, worker.version};
 }
 
-void Server::has_come(Peer& worker) {
+void Server::first_has_come(Peer& worker) {
     if (worker.earlier > 0) {
         auto& its = earlier_[static_cast<std::size_t>(&worker - peers_.data())];
         std::shift_left(its.begin(), its.end(), 1);

@@ -18,9 +18,9 @@ struct WorkerConfig {
     WorkerId worker = 0;
     RoleId server = 0;
     std::int64_t parameters = 0;  ///< elements of a gradient
-    Word word = Word::inquiry;    ///< how it hears that it may go on after a push
     std::int64_t begun = 0;       ///< gradients of an earlier part of the run: the next one has this number
     int batch_size = 0;           ///< samples of one gradient at most; 0: whatever is dealt
+    Word word = Word::inquiry;    ///< how it hears that it may go on after a push
     bool keeps_local = false;     ///< there are exchanges that bring no weights
     bool operator==(const WorkerConfig&) const = default;
 };

@@ -85,6 +85,21 @@ class RunsTest(LaunchTest):
                     self.assertEqual(sum(int(row[outcome]) for row in workers), summary["gradients"][outcome])
                 self.assertEqual(os.path.exists(self.path(out, "controller.csv")), policy["name"] == "dssp")
 
+    def test_overlapping_workers_keep_their_books_and_replay(self) -> None:
+        for hidden in (12, 40):  # payloads in notes and beside them
+            for pull in ("prefetch", "latest"):
+                with self.subTest(pull=pull, hidden=hidden):
+                    scenario = learning({"name": "async"}, 4, hidden=hidden)
+                    scenario["workers"] |= {"pipeline": "overlap", "pull": pull}
+                    out = f"overlap-{pull}-{hidden}"
+                    summary = self.run_on("mpi", scenario, out)
+                    self.assertEqual(summary["status"], "finished")
+                    if pull == "prefetch":
+                        self.assertEqual(summary["samples"], 3 * 203)
+                    self.assertGreater(summary["communication_hidden_fraction"], 0)
+                    self.assert_books(out)
+                    self.assert_replays(out, "--weights")
+
     def test_hardsync_has_the_same_weights_as_the_other_backends(self) -> None:
         for count, batch_size in ((1, 32), (2, 7), (4, 16)):
             with self.subTest(count=count):

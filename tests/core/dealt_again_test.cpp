@@ -1,6 +1,6 @@
 // Batches that are dealt a second time.
-#include "core/dealer.hpp"
 #include "core/dealt_again.hpp"
+#include "core/dealer.hpp"
 
 #include <doctest/doctest.h>
 

@@ -209,7 +209,10 @@ void Run::deliver(FlowId id, Time now) {
     const BufferId sent = delivered.payload.buffer;
     delivered.payload.buffer = buffers_.share(sent, flow.channel_index);
     span(flow.from, flow.channel == Channel::gradient ? "push" : "pull", flow.started_ns, now, flow.to, flow.bytes);
-    if (flow.channel == Channel::gradient) crashes_in_a_row_ = 0;
+    if (crashes_in_a_row_ > 0 && flow.channel == Channel::gradient) {
+        crashes_in_a_row_ = 0;
+        crashed_in_a_row_.clear();
+    }
     if (flow.to == 0) server_.bytes_in += static_cast<std::int64_t>(flow.bytes);
     queue_.schedule(due, now, flow.to, flow.from, static_cast<int>(flow.channel));
     release(sent, now);

@@ -12,6 +12,8 @@ namespace rubato::sim {
 namespace {
 
 constexpr double time_max_s = 9e9;  ///< virtual time ends before that
+/// That many of one worker, between which no gradient has come to the server, are taken for a sign.
+constexpr int crashes_in_vain = 100;
 
 /// To what the role that an event is for is given references.
 std::array<BufferId, 2> given(const Event& event) {
@@ -103,14 +105,15 @@ bool Run::touches(const FaultPlan::Unit& unit, RoleId role) const {
 // Not by one that will not change any more, nor a role that is down for good by another.
 bool Run::matters(const FaultPlan::Unit& unit) {
     if (FaultPlan::next(unit) > time_max_s) return false;
-    for (RoleId role = 0; role < fault_role_; ++role) {
-        if (!touches(unit, role)) continue;
-        const auto for_good = [&](const FaultPlan::Unit& other) {
-            return other.broken && other.end_s == FaultPlan::never && touches(other, role);
-        };
-        if (std::none_of(faults_.units().begin(), faults_.units().end(), for_good)) return true;
-    }
+    for (RoleId role = 0; role < fault_role_; ++role)
+        if (touches(unit, role) && !down_for_good(role)) return true;
     return false;
+}
+
+bool Run::down_for_good(RoleId role) {
+    return std::any_of(faults_.units().begin(), faults_.units().end(), [&](const FaultPlan::Unit& unit) {
+        return unit.broken && unit.end_s == FaultPlan::never && touches(unit, role);
+    });
 }
 
 void Run::change(const Change& change) {
@@ -160,7 +163,25 @@ void Run::crash(RoleId role) {
     hand(0, now_, PeerDown{role, gradients_begun(roles_[static_cast<std::size_t>(role)])});
     // To the server a message is gone that nobody will take.
     for (const Taken& each : taken) complete(0, now_, each);
-    if (++crashes_in_a_row_ >= std::max<std::int64_t>(10'000, 100 * scenario_.lambda())) end_in_vain(role);
+    const bool often = ++crashed_in_a_row_[role] >= crashes_in_vain;
+    ++crashes_in_a_row_;
+    if (often && crashes_in_a_row_ >= std::max(10'000, crashes_in_vain * scenario_.lambda()) && !anybody_gets_on())
+        end_in_vain(role);
+}
+
+int Run::crashes_in_a_row(RoleId role) const {
+    const auto found = crashed_in_a_row_.find(role);
+    return found == crashed_in_a_row_.end() ? 0 : found->second;
+}
+
+// The others may crash as they like meanwhile, where they have nothing to compute on for instance.
+bool Run::anybody_gets_on() {
+    for (RoleId role = 1; role < fault_role_; ++role) {
+        const auto& seat = seats_[static_cast<std::size_t>(role)];
+        if (seat.finished || crashes_in_a_row(role) >= crashes_in_vain) continue;
+        if (seat.down() ? !down_for_good(role) : seat.compute != nullptr || transport_.any_of(role)) return true;
+    }
+    return false;
 }
 
 // With gradients that take longer than workers are up the run would go on for ever.
@@ -169,8 +190,22 @@ void Run::end_in_vain(RoleId role) {
     report_.status = Status::deadlock;
     report_.detail = fmt::format("at {} s workers had crashed {} times, and no gradient had come in between: {}",
                                  seconds_text(now_), crashes_in_a_row_, with_host(role)) +
-                     (seconds > 0 ? fmt::format(", the last, takes {:.4g} s for one", seconds) : " was the last");
+                     (seconds > 0 ? fmt::format(", the last, takes {:.4g} s for one", seconds) : " was the last") +
+                     down_for_long();
     stop_network();
+}
+
+std::string Run::down_for_long() {
+    constexpr int names_max = 4;
+    std::string text;
+    int count = 0;
+    for (RoleId role = 1; role < fault_role_; ++role) {
+        const auto& seat = seats_[static_cast<std::size_t>(role)];
+        const bool for_long = seat.down() && (crashes_in_a_row(role) < crashes_in_vain || down_for_good(role));
+        if (!for_long || ++count > names_max) continue;
+        text += "; " + with_host(role) + " is down since " + seconds_text(seat.down_ns) + " s";
+    }
+    return count > names_max ? text + " and " + std::to_string(count - names_max) + " more" : text;
 }
 
 void Run::restart(RoleId role) {

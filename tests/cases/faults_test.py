@@ -183,6 +183,25 @@ class Faults(Case):
         run = self.run_scenario(timing(faults, "async", 2, stop={"gradients": 29}))
         self.assertGreater(self.summary(run)["faults"]["crashes"], 10_000)
 
+    def test_crashes_of_workers_without_anything_to_do(self) -> None:
+        # Strided, and one slice an epoch: it is worker 0's.
+        def alone(first: dict) -> dict:
+            scenario = timing([first, {"workers": [1], "every_s": 0.001, "for_s": 0.001}], "async", 2,
+                              stop={"gradients": 2})
+            return {**scenario, "data": {"samples": 10, "sampling": "strided"}}
+
+        for since in (0, 0.5):
+            detail, _ = self.ended(alone({"workers": [0], "at_s": since}), "deadlock")
+            self.assertIn('worker 1 on host "host-2" was the last; worker 0 on host "host-1" is down since '
+                          f"{since} s", detail)
+        # What will be back is waited for, and so is a gradient that takes as long.
+        for first, seconds in (({"workers": [0], "at_s": 0.5, "until_s": 60}, 1), ({"workers": [0], "at_s": 500}, 40)):
+            scenario = alone(first)
+            scenario["cluster"]["devices"] = {"default": {"seconds": {"10": seconds}}}
+            summary = self.summary(self.run_scenario(scenario))
+            self.assertEqual(summary["gradients"]["applied"], 2)
+            self.assertGreater(summary["faults"]["crashes"], 20_000)
+
     def test_barriers_of_bounded_staleness(self) -> None:
         for protocol in ({"name": "ssp", "bound": 0}, {"name": "dssp", "lower_bound": 0, "r_max": 0}):
             detail, _ = self.ended(timing([{"workers": [1], "at_s": 5.5, "until_s": 9.5}], protocol), "peer_lost")

@@ -52,6 +52,14 @@ void log(const Draw& it) {
              << " pull_every=" << it.scenario.workers.communication.pull_every << "\n"
              << "sampling=" << static_cast<int>(it.scenario.data.sampling) << " lower=" << p.dssp.lower_bound
              << " mode=" << static_cast<int>(p.dssp.mode) << " slowest=" << static_cast<int>(p.dssp.slowest) << "\n";
+    for (const auto& fault : it.scenario.faults) {
+        RC_LOG() << "fault of";
+        for (const WorkerId worker : fault.workers) RC_LOG() << " worker " << worker;
+        for (const auto& name : fault.hosts) RC_LOG() << " host " << name;
+        for (const auto& name : fault.links) RC_LOG() << " links of " << name << " times " << fault.bandwidth_factor;
+        RC_LOG() << ": at " << fault.at_s << " until " << fault.until_s << ", or every " << fault.every_s << " for "
+                 << fault.for_s << "\n";
+    }
 }
 
 }  // namespace

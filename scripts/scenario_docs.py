@@ -161,7 +161,7 @@ class Page:
     def value(self, node: dict[str, Any]) -> str:
         """Type and bounds in few words."""
         if "enum" in node:
-            if "x-values" in node:
+            if set(node["enum"]) <= {*node.get("x-values", {}), *node.get("x-aliases", {})}:
                 return "a name, below"
             later = node.get("x-not-yet-values", [])
             return ", ".join(f"`{name}`{' †' if name in later else ''}" for name in node["enum"])

@@ -3,6 +3,7 @@
 #include "cli/commands.hpp"
 #include "cli/estimate.hpp"
 #include "cli/exit_status.hpp"
+#include "cli/faults.hpp"
 #include "cli/guarantees.hpp"
 #include "cli/hostfile.hpp"
 #include "cli/log.hpp"
@@ -117,6 +118,16 @@ void print_network(const Scenario& scenario, sim::Network& network, const sim::P
     row("server cost",
         fmt::format("{} a push, {} a pull, {} an update", seconds_text(server.push(scenario.cost)),
                     seconds_text(server.pull(scenario.cost)), seconds_text(server.update(scenario.cost))));
+}
+
+void print_faults(const Scenario& scenario) {
+    constexpr std::size_t lines_max = 12;
+    const auto sentences = fault_sentences(scenario);
+    const std::size_t faults = scenario.faults.size();
+    for (std::size_t i = 0; i < sentences.size(); ++i) {
+        if (i < std::min(faults, lines_max) || i >= faults) row(i == 0 ? "faults" : "", sentences[i]);
+        if (i == lines_max && i < faults) row("", fmt::format("... and {} more", faults - lines_max));
+    }
 }
 
 void print_data(const Loaded& loaded, const Estimate& plan) {
@@ -259,6 +270,7 @@ int check_command(const std::string& path, const std::vector<std::string>& sets,
     print_head(scenario, loaded);
     print_roles(scenario, placement, network.hosts());
     print_network(scenario, network, placement);
+    print_faults(scenario);
     print_rest(loaded, plan);
     print_real_run(scenario, path, real_hosts);
     row("resume", resume_sentence(scenario));

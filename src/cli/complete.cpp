@@ -116,12 +116,6 @@ void check_communication(const Node& root, std::vector<std::string>& notes) {
                "staleness_rule \"" + name +
                    "\" looks at the weights that a gradient was computed on, and the server does "
                    "not have those to which a worker's own steps led: expected 1, or another rule");
-    const std::string& protocol = root.at("protocol").at("name").text;
-    if (pull.whole() > 1 && among(protocol, {"backup-workers", "rennala", "ringmaster", "admission"}))
-        refuse(pull, path + ".pull_every",
-               "\"" + protocol +
-                   "\" minds how old the weights are that a gradient was computed on, and a worker that does "
-                   "not pull keeps old ones: expected 1 (push_every may be more)");
 }
 
 void complete_workers(Node& root, std::vector<std::string>& notes) {

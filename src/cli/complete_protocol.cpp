@@ -1,6 +1,7 @@
 #include "cli/complete_protocol.hpp"
 
 #include "cli/complete.hpp"
+#include "core/policy.hpp"
 
 #include <algorithm>
 #include <string>
@@ -66,11 +67,23 @@ void complete_protocol(Node& root) {
             refuse_key(protocol, "bound",
                        expected("an integer of at least 0", bound) + "; without a bound it is async");
     }
-    if (!root.find("schedule")) return;
-    if (protocol.find("warm_start"))
+    if (root.find("schedule") && protocol.find("warm_start"))
         refuse_key(protocol, "warm_start", "cannot stand beside schedule, which says who goes on and when");
-    if (name != "hardsync" && name != "n-softsync" && name != "async")
-        throw InputError(protocol.at("name").where, "protocol.name",
+}
+
+void check_policy(const Node& root, const Scenario& scenario) {
+    const Policy policy = make_policy(scenario.protocol, scenario.lambda());
+    const PolicyTraits said = traits(policy);
+    const std::string name(rubato::name(policy));
+    if (scenario.workers.communication.pull_every > 1 && (said.drops || said.minds_staleness))
+        refuse(root.at("workers").at("communication").at("pull_every"), "workers.communication.pull_every",
+               "\"" + name +
+                   "\" minds how old the weights are that a gradient was computed on, and a worker that does "
+                   "not pull keeps old ones: expected 1 (push_every may be more)");
+    // Workers go on as they like, or in rounds.
+    const bool decides = said.asks || said.drops || said.word != (said.rounds ? Word::broadcast : Word::inquiry);
+    if (root.find("schedule") && decides)
+        throw InputError(root.at("protocol").at("name").where, "protocol.name",
                          "expected \"hardsync\", \"n-softsync\" or \"async\" beside schedule, which says who goes on "
                          "and when; \"" +
                              name + "\" decides that itself");

@@ -6,6 +6,7 @@
 #include "learn/error.hpp"
 #include "sim/network.hpp"
 #include "sim/schedule/delays.hpp"
+#include "trace/plugin.hpp"
 #include "trace/recorder.hpp"
 
 #include <chrono>
@@ -41,6 +42,8 @@ int guarded(const std::function<int()>& command) {
     } catch (const InputError& e) {
         wrong_input(e.what());
     } catch (const ExpressionError& e) {
+        wrong_input(e.what());
+    } catch (const trace::PluginError& e) {
         wrong_input(e.what());
     } catch (const learn::InputError& e) {
         wrong_input(e.what());

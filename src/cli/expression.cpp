@@ -71,6 +71,10 @@ public:
             parser_.SetExpr(text);
             parser_.Eval();
             if (parser_.GetNumResults() != 1) fail(text.find(','), "expected one value");
+            for (const auto& [name, value] : constants)
+                if (!looks_at(name))
+                    throw std::invalid_argument("the constant \"" + name + "\" does not occur in the expression \"" +
+                                                source_ + "\"");
         } catch (const mu::Parser::exception_type& error) {
             fail(error);
         }

@@ -12,6 +12,8 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <string>
+#include <vector>
 
 namespace rubato::cli {
 namespace {
@@ -22,6 +24,19 @@ void print(const std::string& name, const std::string& what, bool built) {
 
 void print_values(const Node& schema) {
     for (const auto& value : named_values(schema)) print(value.name, value.what, value.built);
+}
+
+/// Names, and those that only stand beside other keys, such as a plugin with its file.
+void print_rules() {
+    const Node& rule = *schema_at("optimizer.staleness_rule");
+    const Node& alone = *enumeration(rule);
+    print_values(alone);
+    std::vector<std::string> names;
+    for (const auto& value : named_values(alone)) names.push_back(value.name);
+    for (const auto* key : keys_at("optimizer.staleness_rule.name"))
+        for (const auto& value : named_values(*key->schema))
+            if (std::find(names.begin(), names.end(), value.name) == names.end())
+                print(value.name, value.what, value.built);
 }
 
 void print_cost() {
@@ -35,7 +50,7 @@ void print_cost() {
 
 void print_topic(const std::string& topic) {
     if (topic == "protocols") return print_values(*schema_at("protocol.name"));
-    if (topic == "rules") return print_values(*enumeration(*schema_at("optimizer.staleness_rule")));
+    if (topic == "rules") return print_rules();
     if (topic == "topologies") return print_values(*schema_at("topology.name"));
     if (topic == "models") return print_values(*schema_at("model.name"));
     if (topic == "datasets") return print_values(*schema_at("data.dataset"));

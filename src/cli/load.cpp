@@ -3,6 +3,7 @@
 #include "cli/build_scenario.hpp"
 #include "cli/calibrate/use_profile.hpp"
 #include "cli/complete.hpp"
+#include "cli/complete_protocol.hpp"
 #include "cli/layers.hpp"
 #include "cli/plugins.hpp"
 #include "cli/schema.hpp"
@@ -22,6 +23,7 @@ Loaded resolve_layers(Node tree, const std::string& default_name) {
     complete_plugins(loaded.tree);
     put_in_order(loaded.tree);
     loaded.scenario = build_scenario(loaded.tree);
+    check_policy(loaded.tree, loaded.scenario);
     return loaded;
 }
 

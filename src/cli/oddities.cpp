@@ -20,6 +20,7 @@ public:
     void look_at_routes(sim::Network& network, const sim::Placement& placement);
     void look_at_hosts(sim::Network& network, const sim::Placement& placement);
     void look_at_computing(const sim::Placement& placement);
+    void look_at_faults(sim::Network& network, const sim::Placement& placement);
     void look_at_server();
     void look_at_learning();
     void look_at_messages();
@@ -124,6 +125,33 @@ void Finder::look_at_computing(const sim::Placement& placement) {
             "noise nor quantiles of a device are given");
 }
 
+/// A crash takes what a push would have carried.
+void Finder::look_at_faults(sim::Network& network, const sim::Placement& placement) {
+    const int push_every = scenario_.workers.communication.push_every;
+    double worst = 1, worst_up_s = 0, worst_s = 0;
+    std::size_t who = 0, others = 0;
+    for (std::size_t role = 1; role < placement.host_of_role.size(); ++role) {
+        double crashes_per_s = 0;
+        for (const FaultSpec& fault : scenario_.faults) {
+            if (!(fault.every_s > 0)) continue;
+            const auto crashes =
+                std::count(fault.workers.begin(), fault.workers.end(), static_cast<int>(role) - 1) +
+                std::count(fault.hosts.begin(), fault.hosts.end(), host_name(network, placement, role));
+            crashes_per_s += static_cast<double>(crashes) / fault.every_s;
+        }
+        const double seconds = push_every * placement.seconds(static_cast<RoleId>(role), scenario_.workers.batch_size);
+        if (!(seconds * crashes_per_s > 1)) continue;
+        if (who != 0) ++others;
+        if (seconds * crashes_per_s <= worst) continue;
+        worst = seconds * crashes_per_s, worst_up_s = 1 / crashes_per_s, worst_s = seconds, who = role;
+    }
+    if (who == 0) return;
+    odd("worker {}{} crashes after {} on average and takes {} for {}: few come to their end; every_s of faults is "
+        "seconds",
+        who - 1, others > 0 ? fmt::format(", as {} more,", others) : "", seconds_text(worst_up_s),
+        seconds_text(worst_s), push_every > 1 ? fmt::format("the {} gradients of a push", push_every) : "a gradient");
+}
+
 void Finder::look_at_server() {
     const ServerCostSpec& server = scenario_.cluster.server;
     const CostSpec& cost = scenario_.cost;
@@ -194,6 +222,7 @@ std::vector<std::string> oddities(const Loaded& loaded, const Estimate& plan, si
     finder.look_at_routes(network, placement);
     finder.look_at_hosts(network, placement);
     finder.look_at_computing(placement);
+    finder.look_at_faults(network, placement);
     finder.look_at_server();
     finder.look_at_learning();
     finder.look_at_messages();

@@ -16,6 +16,9 @@
 namespace rubato::cli {
 namespace {
 
+/// Of each of the places below.
+constexpr const char* pages[] = {"docs/write-a-protocol.md", "docs/write-a-rule.md"};
+
 bool there(const Node& file) {
     std::error_code error;
     return std::filesystem::is_regular_file(file.text, error);
@@ -68,6 +71,8 @@ auto loaded(const Node& file, const Node& object, const std::string& path, Make&
         return make(constants_of(object));
     } catch (const trace::ModuleError& error) {
         throw InputError(file.where, path + ".file", error.what());
+    } catch (const trace::PluginError& error) {
+        throw InputError(file.where, path + ".file", error.what());
     } catch (const std::invalid_argument& error) {
         const Node* constants = object.find("constants");
         throw InputError(constants ? constants->where : file.where, path + ".constants", error.what());
@@ -104,12 +109,15 @@ void complete_plugins(Node& root) {
 
 void require_plugins(const Node& root) {
     Node copy = root;
+    std::error_code error;
     for (const int index : {0, 1}) {
         const auto [object, path] = places(copy, index);
         const Node* file = object->find("file");
         if (file && !there(*file))
             throw InputError(file->where, std::string(path) + ".file",
-                             "there is no file " + file->text + "; docs/write-a-protocol.md tells how it is compiled");
+                             (std::filesystem::exists(file->text, error) ? file->text + " is not a file"
+                                                                         : "there is no file " + file->text) +
+                                 "; " + pages[index] + " tells how it is compiled");
     }
 }
 

@@ -56,7 +56,7 @@ int run_command(const RunOptions& options) {
     input.emulated = emulated.get();
     input.checkpoints = checkpoints.get();
     input.resume = resumed ? &*resumed : nullptr;
-    const auto report = guarded_run(options, directory, [&] {
+    const auto report = guarded_run(options, loaded, directory, [&] {
         ProgressBar bar(recorder, options.quiet);
         input.tick = [&bar] { bar.tick(); };
         return backend->run(input);

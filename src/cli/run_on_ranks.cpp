@@ -219,7 +219,7 @@ void run_rank(const RunOptions& options, exec::Fabric& fabric, Outcome& outcome)
     if (!team.first()) input.remark = [](const std::string& text) { error(text); };
     outcome.status = exit_ended_otherwise;
     exec::RankResult result;
-    const auto report = guarded_run(options, directory, [&] {
+    const auto report = guarded_run(options, loaded, directory, [&] {
         std::optional<ProgressBar> bar;
         if (team.first()) bar.emplace(*recorder, options.quiet);
         if (bar) input.tick = [&bar] { bar->tick(); };

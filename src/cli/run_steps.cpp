@@ -5,6 +5,7 @@
 #include "cli/expression.hpp"
 #include "cli/log.hpp"
 #include "cli/run_directory.hpp"
+#include "trace/plugin.hpp"
 #include "trace/summary.hpp"
 
 #include <cstdio>
@@ -46,7 +47,7 @@ void check_for_backend(const Loaded& loaded, const std::string& backend) {
         note("cost and cluster are what a simulation charges; backend " + backend +
              " ignores them without execution.emulate");
     if (!loaded.scenario.faults.empty())
-        note("faults are simulated only: in backend " + backend + " nothing breaks by plan");
+        note("faults are ignored: they are simulated only, and in backend " + backend + " nothing breaks by plan");
 }
 
 /// Self-contained, so that the same run leaves the same text wherever it was started: it repeats the run from inside
@@ -111,13 +112,20 @@ trace::RunInput run_input(const Loaded& loaded, const learn::Task* task, trace::
     return input;
 }
 
-trace::DriverReport guarded_run(const RunOptions& options, const std::string& directory,
+trace::DriverReport guarded_run(const RunOptions& options, const Loaded& loaded, const std::string& directory,
                                 const std::function<trace::DriverReport()>& run) {
+    const std::string left = " (" + directory + " holds what was written until then, without a summary)";
     try {
         return run();
     } catch (const ExpressionError& problem) {
-        throw InputError(options.scenario + ": optimizer.staleness_rule: " + problem.what() + " (" + directory +
-                         " holds what was written until then, without a summary)");
+        throw InputError(options.scenario + ": optimizer.staleness_rule: " + problem.what() + left);
+    } catch (const trace::PluginError& problem) {
+        throw InputError(options.scenario + ": " + problem.what() + left);
+    } catch (const std::logic_error& problem) {
+        // Of what a policy may order there is more than can be looked through.
+        if (!loaded.scenario.protocol.plugin) throw;
+        throw InputError(options.scenario + ": plugin " + loaded.tree.at("protocol").at("file").text +
+                         " orders what cannot be done, such as to let go who has not pushed: " + problem.what() + left);
     } catch (const trace::OutputError& problem) {
         // The summary is small: where there is room for it after all, it says how the run ended.
         if (!problem.full) throw;

@@ -30,7 +30,7 @@ trace::RunInput run_input(const Loaded& loaded, const learn::Task* task, trace::
                           const std::atomic<bool>& interrupted);
 
 /// Calls `run` and turns what ends it early into the report, or into the error, that the user is to see.
-trace::DriverReport guarded_run(const RunOptions& options, const std::string& directory,
+trace::DriverReport guarded_run(const RunOptions& options, const Loaded& loaded, const std::string& directory,
                                 const std::function<trace::DriverReport()>& run);
 
 /// Writes the summary, prints it and returns the exit status.

@@ -71,6 +71,12 @@ void Dealer::give_back(const Batch& batch) {
     if (config_.sampling == Sampling::shared_epoch) state_.returned.push_back(batch);
 }
 
+DealerState Dealer::state() const {
+    DealerState state = state_;
+    state.returned.erase(state.returned.begin(), state.returned.begin() + static_cast<std::ptrdiff_t>(returned_head_));
+    return state;
+}
+
 void Dealer::open_round() {
     if (state_.dealt_in_epoch < config_.samples) return;
     ++state_.round_epoch;
@@ -91,8 +97,13 @@ Batch Dealer::from_shared() {
 }
 
 Batch Dealer::from_returned() {
-    const Batch batch = state_.returned.front();
-    state_.returned.erase(state_.returned.begin());
+    auto& returned = state_.returned;
+    const Batch batch = returned[returned_head_++];
+    // What is dealt is cut off once it is the larger half, so that many of them cost no more than one each.
+    if (2 * returned_head_ >= returned.size()) {
+        returned.erase(returned.begin(), returned.begin() + static_cast<std::ptrdiff_t>(returned_head_));
+        returned_head_ = 0;
+    }
     return batch;
 }
 

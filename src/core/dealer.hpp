@@ -58,9 +58,12 @@ public:
     /// Nothing will be dealt unless something is given back.
     bool exhausted() const { return config_.limit >= 0 && state_.dealt >= config_.limit; }
     std::int64_t dealt() const { return state_.dealt; }
-    const DealerState& state() const { return state_; }
+    DealerState state() const;
     /// Goes on from there: the state of a dealer with the same settings, except for the limit.
-    void restore(const DealerState& state) { state_ = state; }
+    void restore(const DealerState& state) {
+        state_ = state;
+        returned_head_ = 0;
+    }
     bool operator==(const Dealer&) const = default;
 
 private:
@@ -74,6 +77,7 @@ private:
 
     DealerConfig config_;
     DealerState state_;
+    std::size_t returned_head_ = 0;  ///< of state_.returned so many are dealt already
 };
 
 }  // namespace rubato

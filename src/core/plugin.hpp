@@ -17,7 +17,7 @@ namespace rubato {
 
 /// Raised with every change of what plugins see; sizes tell what was forgotten.
 inline constexpr std::int64_t plugin_version =
-    ((((1 * 1000 + sizeof(PolicyTraits)) * 1000 + sizeof(Arrival)) * 1000 + sizeof(Orders)) * 1000) + sizeof(RuleInfo);
+    ((((2 * 1000 + sizeof(PolicyTraits)) * 1000 + sizeof(Arrival)) * 1000 + sizeof(Orders)) * 1000) + sizeof(RuleInfo);
 
 /// What a loaded file gives: one function, by the name rubato_policy or rubato_rule, returns a pointer to one of these.
 struct PolicyPlugin {

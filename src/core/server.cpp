@@ -36,7 +36,7 @@ Server::Server(const ServerConfig& config, const DealerConfig& dealer, const Pol
     pause_ = static_cast<Pause>(state.pause);
     if (state.diverged) diverge(state.diverged_worker, state.diverged_seq, state.diverged_version);
     for (std::size_t worker = 0; worker < peers_.size(); ++worker) peers_[worker].dealt = state.begun.at(worker);
-    again_ = state.again;
+    again_ = DealtAgain(state.again);
     resumes_ = true;
     resumed_ = true;
 }
@@ -62,14 +62,7 @@ void Server::on(Time now, const Start& event, Actions& actions) {
 }
 
 Batch Server::deal(WorkerId worker) {
-    if (again_.empty()) return dealer_.deal(worker);
-    for (auto it = again_.begin(); it != again_.end(); ++it) {
-        if (it->worker != worker) continue;
-        const Batch batch = it->batch;
-        again_.erase(it);
-        return batch;
-    }
-    return dealer_.deal(worker);
+    return again_.any(worker) ? again_.take(worker) : dealer_.deal(worker);
 }
 
 namespace {

@@ -4,6 +4,7 @@
 
 #include "core/action.hpp"
 #include "core/dealer.hpp"
+#include "core/dealt_again.hpp"
 #include "core/policy.hpp"
 #include "core/run_state.hpp"
 #include "core/tree.hpp"
@@ -348,12 +349,12 @@ private:
     double next_save_ = 0;  ///< in the unit of config_.checkpoint
     ActionId save_id_ = 0;  ///< 0: none is under way
     std::optional<ServerState> saved_;
-    Version saved_version_ = 0;      ///< the last one
-    bool resumes_ = false;           ///< made from a saved state, and not yet started
-    bool resumed_ = false;           ///< workers hold nothing before their first word
-    bool begun_ = false;             ///< the workers have had their first word
-    std::vector<DealtBatch> again_;  ///< see ServerState
-    bool interrupted_ = false;       ///< a signal came during an update
+    Version saved_version_ = 0;  ///< the last one
+    bool resumes_ = false;       ///< made from a saved state, and not yet started
+    bool resumed_ = false;       ///< workers hold nothing before their first word
+    bool begun_ = false;         ///< the workers have had their first word
+    DealtAgain again_;           ///< see ServerState
+    bool interrupted_ = false;   ///< a signal came during an update
 
     bool stopping_ = false, finished_ = false, diverged_ = false;
     Status status_ = Status::finished;

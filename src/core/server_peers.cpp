@@ -47,11 +47,7 @@ void Server::on(Time now, const PeerDown& event, Actions& actions) {
     for (const Dealt& it : outstanding(lost)) dealer_.give_back(it.batch);
     lost.busy = false;
     if (!earlier_.empty()) earlier(lost).clear();
-    std::erase_if(again_, [&](const DealtBatch& it) {
-        if (it.worker != event.peer - 1) return false;
-        dealer_.give_back(it.batch);
-        return true;
-    });
+    while (again_.any(event.peer - 1)) dealer_.give_back(again_.take(event.peer - 1));
     take_in(now, event.peer, {}, event, actions);
     if (pause_ == Pause::draining) try_evaluate(now, actions);
     if (stopping_) try_finish(now, actions);

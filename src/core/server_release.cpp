@@ -114,8 +114,7 @@ void Server::release_round(Time now, Actions& actions) {
     round_held_ns_ = -1;
     std::vector<WorkerId> without;
     for (RoleId role = 1; role <= config_.lambda; ++role) {
-        const bool mine = repeat && !again_.empty() && again_.front().worker == role - 1;
-        const Batch batch = !repeat || mine ? deal(role - 1) : Batch{};
+        const Batch batch = !repeat || again_.any(role - 1) ? deal(role - 1) : Batch{};
         const bool empty = batch.count == 0;
         auto& worker = peer(role);
         const Time held = first ? 0 : std::max<Time>(0, fired_ns_ - hold(role).done_ns) + paused;

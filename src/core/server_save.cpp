@@ -86,7 +86,7 @@ ServerState Server::state(Time now) const {
         }
     }
     // What a resumed run has not yet dealt again is still to be.
-    for (const auto& it : again_) out.again.push_back(it);
+    again_.append_to(out.again);
     return out;
 }
 

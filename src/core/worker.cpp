@@ -157,16 +157,16 @@ void Worker::take_local_step(BufferId gradient, std::int32_t samples, bool last,
     step.learning_rate = rate_;
     if (!last || config_.keeps_local) {
         step.weights = local_ == no_buffer ? weights_ : no_buffer;
-        step.local = local_;
+        step.local = std::exchange(local_, no_buffer);
     }
     if (sum_ == no_buffer) return;
-    step.sum = sum_;
+    step.sum = std::exchange(sum_, no_buffer);
     step.weight = static_cast<double>(samples) / static_cast<double>(config_.batch_size);
 }
 
 void Worker::on(Time now, const Stepped& event, Actions& actions) {
     if (event.local != no_buffer) local_ = event.local;
-    if (sum_ == no_buffer) {
+    if (event.sum == no_buffer) {
         sum_ = gradient_;
     } else {
         actions.add<Release>(gradient_);

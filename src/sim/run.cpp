@@ -213,6 +213,10 @@ void Run::deliver(FlowId id, Time now) {
     delivered.payload.buffer = buffers_.share(sent, flow.channel_index);
     const char* kind = flow.channel != Channel::gradient ? "pull" : serves(flow.from) ? "relay" : "push";
     span(flow.from, kind, flow.started_ns, now, flow.to, flow.bytes);
+    if (crashes_in_a_row_ > 0 && flow.channel == Channel::gradient) {
+        crashes_in_a_row_ = 0;
+        crashed_in_a_row_.clear();
+    }
     if (serves(flow.to)) server(flow.to).bytes_in += static_cast<std::int64_t>(flow.bytes);
     queue_.schedule(due, at, flow.to, flow.from, static_cast<int>(flow.channel));
     release(sent, now);
@@ -277,21 +281,25 @@ void Run::execute(RoleId role, Time now) {
 std::string Run::deadlock() const {
     constexpr int names_max = 4;
     std::string text;
-    int named = 0;
+    int named = 0, others = 0;
     // First those that are to blame.
     for (const bool down : {true, false}) {
-        for (RoleId role = 0; role < static_cast<RoleId>(roles_.size()) && named < names_max; ++role) {
+        for (RoleId role = 0; role < static_cast<RoleId>(roles_.size()); ++role) {
             const Seat& seat = seats_[static_cast<std::size_t>(role)];
             if (seat.down() != down) continue;
             auto what = waiting(roles_[static_cast<std::size_t>(role)]);
             if (what.empty()) continue;
+            if (named == names_max) {
+                ++others;
+                continue;
+            }
             if (down) what += " since " + seconds_text(seat.down_ns) + " s";
             if (seat.stalled) what += " on a host whose speed is 0";
             text += (named++ ? "; " : "") +
                     (down || seat.stalled ? with_host(role) : role_name(role, scenario_.lambda())) + " " + what;
         }
     }
-    return text;
+    return others > 0 ? text + "; and " + std::to_string(others) + " more" : text;
 }
 
 // The roles close their books, so that no gradient is lost with the run.

@@ -13,6 +13,7 @@
 #include "sim/transport.hpp"
 
 #include <atomic>
+#include <map>
 #include <memory>
 #include <optional>
 
@@ -118,7 +119,15 @@ private:
     void schedule(FaultPlan::Unit& unit);
     void note(const Change& change);
     void on_fault(const Due& due);
-    bool in_vain();
+    bool in_vain(const Due& present);
+    void drop_faults();
+    bool touches(const FaultPlan::Unit& unit, RoleId role) const;
+    /// Whether a role may crash or come back by it.
+    bool matters(const FaultPlan::Unit& unit);
+    bool down_for_good(RoleId role);
+    int crashes_in_a_row(RoleId role) const;
+    /// Whether there is one that has not crashed so often and gets on, or will when it is back.
+    bool anybody_gets_on();
     void change(const Change& change);
     void change(FaultPlan::Unit& unit);
     void break_role(RoleId role, bool broken);
@@ -126,6 +135,8 @@ private:
     void restart(RoleId role);
     /// No run goes on without that role.
     void end_with(RoleId role);
+    void end_in_vain(RoleId role);
+    std::string down_for_long();
     /// What is computed comes to nothing.
     void drop_computation(RoleId role);
     /// Messages that are scheduled to arrive from or at a role do not. Those that the server sent are added to `taken`,
@@ -185,11 +196,13 @@ private:
     Pace pace_;
     RoleId fault_role_;  ///< none of a role's: to whom faults are due, after all messages of their time
     FaultPlan faults_;
-    std::vector<Change> changes_;        ///< that are due
-    std::vector<double> speed_;          ///< by host: factor by the platform's profiles; empty: 1
-    int down_ = 0;                       ///< roles that are, and have not finished
-    std::uint64_t steps_at_fault_ = 0;   ///< steps_ when the last fault happened,
-    std::uint64_t faults_in_a_row_ = 0;  ///< and how many did since the last step that was not theirs
+    std::vector<Change> changes_;             ///< that are due
+    std::vector<double> speed_;               ///< by host: factor by the platform's profiles; empty: 1
+    int down_ = 0;                            ///< roles that are, and have not finished
+    std::uint64_t steps_at_fault_ = 0;        ///< steps_ when the last fault happened,
+    std::uint64_t faults_in_a_row_ = 0;       ///< and how many did since the last step that was not theirs
+    int crashes_in_a_row_ = 0;                ///< since the server was last given a gradient,
+    std::map<RoleId, int> crashed_in_a_row_;  ///< and whose they were
     EventQueue queue_;
     Transport transport_;
     learn::BufferPool buffers_;

@@ -4,9 +4,38 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 namespace rubato::sim {
+
+namespace {
+
+constexpr double time_max_s = 9e9;  ///< virtual time ends before that
+/// That many of one worker, between which no gradient has come to the server, are taken for a sign.
+constexpr int crashes_in_vain = 100;
+
+/// To what the role that an event is for is given references.
+std::array<BufferId, 2> given(const Event& event) {
+    return std::visit(
+        [](const auto& it) -> std::array<BufferId, 2> {
+            if constexpr (requires { it.payload; })
+                return {it.payload.buffer, no_buffer};
+            else if constexpr (requires { it.gradient; })
+                return {it.gradient, no_buffer};
+            else if constexpr (requires { it.accumulator; })
+                return {it.accumulator, no_buffer};
+            else if constexpr (requires { it.weights; })
+                return {it.weights, no_buffer};
+            else if constexpr (requires { it.local; })
+                return {it.local, it.sum};
+            else
+                return {no_buffer, no_buffer};
+        },
+        event);
+}
+
+}  // namespace
 
 std::string Run::seconds_text(Time time) {
     return fmt::format("{:.12g}", static_cast<double>(time) / 1e9);
@@ -18,7 +47,7 @@ void Run::plan_faults() {
 
 void Run::schedule(FaultPlan::Unit& unit) {
     const double next_s = FaultPlan::next(unit);
-    if (next_s > 9e9) return;  // virtual time ends before that
+    if (next_s > time_max_s) return;
     const auto index = static_cast<std::int32_t>(&unit - faults_.units().data());
     queue_.complete(std::max(start_ns_, static_cast<Time>(std::llround(next_s * 1e9))), fault_role_).job = index;
 }
@@ -36,7 +65,7 @@ void Run::note(const Change& change) {
 void Run::on_fault(const Due& due) {
     if (seats_[0].finished || ended_) return;
     faults_in_a_row_ = steps_ == steps_at_fault_ ? faults_in_a_row_ + 1 : 0;
-    if (in_vain()) return;
+    if (in_vain(due)) return drop_faults();
     if (due.job >= 0) {
         auto& unit = faults_.units()[static_cast<std::size_t>(due.job)];
         change(unit);
@@ -47,14 +76,44 @@ void Run::on_fault(const Due& due) {
     steps_at_fault_ = steps_;
 }
 
-// Where nothing but faults has happened for long, and nothing else is to come, the run is dead.
-bool Run::in_vain() {
-    constexpr std::uint64_t in_a_row_max = 100'000;
-    if (faults_in_a_row_ < in_a_row_max) return false;
-    faults_in_a_row_ = 0;
-    bool others = !transport_.empty();
-    queue_.each([&](const Due& due) { others = others || due.to != fault_role_; });
-    return !others;
+// Where nothing but faults happens, nothing else is to come, and none of them brings back or takes a role, the run is
+// dead. What profiles of the platform have in store is not known, so they are followed for long.
+bool Run::in_vain(const Due& present) {
+    constexpr std::uint64_t looks = 1000, in_a_row_max = 100'000;
+    if (faults_in_a_row_ == 0 || faults_in_a_row_ % looks != 0 || !transport_.empty()) return false;
+    if (faults_in_a_row_ < in_a_row_max && network_.next_change() >= 0) return false;
+    const auto helps = [&](const Due& due) {
+        return due.to != fault_role_ ||
+               (due.job < 0 && changes_[static_cast<std::size_t>(-due.job - 2)].kind != Change::Kind::links);
+    };
+    bool others = helps(present);
+    queue_.each([&](const Due& due) { others = others || helps(due); });
+    return !others && std::none_of(faults_.units().begin(), faults_.units().end(),
+                                   [this](const FaultPlan::Unit& unit) { return matters(unit); });
+}
+
+// None that was to come would help anybody.
+void Run::drop_faults() {
+    queue_.each([&](Due& due) { queue_.cancel(due); });
+}
+
+bool Run::touches(const FaultPlan::Unit& unit, RoleId role) const {
+    if (!unit.spec->workers.empty()) return unit.spec->workers[unit.member] + 1 == role;
+    return !unit.spec->hosts.empty() && host_name(role) == unit.spec->hosts[unit.member];
+}
+
+// Not by one that will not change any more, nor a role that is down for good by another.
+bool Run::matters(const FaultPlan::Unit& unit) {
+    if (FaultPlan::next(unit) > time_max_s) return false;
+    for (RoleId role = 0; role < fault_role_; ++role)
+        if (touches(unit, role) && !down_for_good(role)) return true;
+    return false;
+}
+
+bool Run::down_for_good(RoleId role) {
+    return std::any_of(faults_.units().begin(), faults_.units().end(), [&](const FaultPlan::Unit& unit) {
+        return unit.broken && unit.end_s == FaultPlan::never && touches(unit, role);
+    });
 }
 
 void Run::change(const Change& change) {
@@ -70,8 +129,7 @@ void Run::change(FaultPlan::Unit& unit) {
     if (!spec.links.empty()) return set_links(unit);
     if (!spec.workers.empty()) return break_role(spec.workers[unit.member] + 1, unit.broken);
     for (RoleId role = 0; role < fault_role_; ++role)
-        if (network_.hosts()[static_cast<std::size_t>(host_of(role))].name == spec.hosts[unit.member])
-            break_role(role, unit.broken);
+        if (touches(unit, role)) break_role(role, unit.broken);
 }
 
 // What it runs on may be broken in several ways at once.
@@ -105,6 +163,49 @@ void Run::crash(RoleId role) {
     hand(0, now_, PeerDown{role, gradients_begun(roles_[static_cast<std::size_t>(role)])});
     // To the server a message is gone that nobody will take.
     for (const Taken& each : taken) complete(0, now_, each);
+    const bool often = ++crashed_in_a_row_[role] >= crashes_in_vain;
+    ++crashes_in_a_row_;
+    if (often && crashes_in_a_row_ >= std::max(10'000, crashes_in_vain * scenario_.lambda()) && !anybody_gets_on())
+        end_in_vain(role);
+}
+
+int Run::crashes_in_a_row(RoleId role) const {
+    const auto found = crashed_in_a_row_.find(role);
+    return found == crashed_in_a_row_.end() ? 0 : found->second;
+}
+
+// The others may crash as they like meanwhile, where they have nothing to compute on for instance.
+bool Run::anybody_gets_on() {
+    for (RoleId role = 1; role < fault_role_; ++role) {
+        const auto& seat = seats_[static_cast<std::size_t>(role)];
+        if (seat.finished || crashes_in_a_row(role) >= crashes_in_vain) continue;
+        if (seat.down() ? !down_for_good(role) : seat.compute != nullptr || transport_.any_of(role)) return true;
+    }
+    return false;
+}
+
+// With gradients that take longer than workers are up the run would go on for ever.
+void Run::end_in_vain(RoleId role) {
+    const double seconds = seats_[static_cast<std::size_t>(role)].seconds;
+    report_.status = Status::deadlock;
+    report_.detail = fmt::format("at {} s workers had crashed {} times, and no gradient had come in between: {}",
+                                 seconds_text(now_), crashes_in_a_row_, with_host(role)) +
+                     (seconds > 0 ? fmt::format(", the last, takes {:.4g} s for one", seconds) : " was the last") +
+                     down_for_long();
+    stop_network();
+}
+
+std::string Run::down_for_long() {
+    constexpr int names_max = 4;
+    std::string text;
+    int count = 0;
+    for (RoleId role = 1; role < fault_role_; ++role) {
+        const auto& seat = seats_[static_cast<std::size_t>(role)];
+        const bool for_long = seat.down() && (crashes_in_a_row(role) < crashes_in_vain || down_for_good(role));
+        if (!for_long || ++count > names_max) continue;
+        text += "; " + with_host(role) + " is down since " + seconds_text(seat.down_ns) + " s";
+    }
+    return count > names_max ? text + " and " + std::to_string(count - names_max) + " more" : text;
 }
 
 void Run::restart(RoleId role) {
@@ -154,12 +255,9 @@ void Run::drop_messages(RoleId role, std::vector<Taken>& taken, std::vector<Buff
             return;
         }
         if (due.to != role && due.sender != role) return;
-        if (const auto* delivered = std::get_if<Delivered>(&due.event); delivered != nullptr && due.sender >= 0) {
-            if (delivered->payload.buffer != no_buffer) payloads.push_back(delivered->payload.buffer);
-            if (due.sender == 0) taken.push_back(due.taken);
-        } else if (const auto* start = std::get_if<Start>(&due.event)) {
-            payloads.push_back(start->weights);
-        }
+        for (const BufferId buffer : given(due.event))
+            if (buffer != no_buffer) payloads.push_back(buffer);
+        if (due.sender == 0 && std::holds_alternative<Delivered>(due.event)) taken.push_back(due.taken);
         queue_.cancel(due);
     });
     // The queue is in no order that may show.

@@ -6,6 +6,7 @@
 #include "sim/event_queue.hpp"
 #include "sim/network.hpp"
 
+#include <algorithm>
 #include <utility>
 
 namespace rubato::sim {
@@ -80,6 +81,12 @@ public:
     }
     /// No flow is anywhere.
     bool empty() const { return free_.size() == flows_.size(); }
+    /// Whether a flow from or to the role is anywhere.
+    bool any_of(RoleId role) const {
+        return std::any_of(flows_.begin(), flows_.end(), [role](const Flow& flow) {
+            return flow.state != Flow::State::none && (flow.from == role || flow.to == role);
+        });
+    }
     /// All flows of a role that has crashed, wherever they are, come to nothing: `lost` is called with each, and they
     /// are no more. Others move up.
     template <class F>

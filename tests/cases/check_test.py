@@ -61,6 +61,22 @@ class Check(Case):
                 self.assertRegex(text, r"estimate +at most 313 gradients and 313 updates \(by epochs\), 939 messages")
                 self.assertRegex(text, r"at least .* s of virtual time; roughly .* to simulate here; about .* on disk")
 
+    def test_workers_that_crash_before_they_are_done(self) -> None:
+        spell = {"every_s": 3.5, "for_s": 1}
+        slow = {"cluster": {"devices": {"default": {"seconds": {"32": 3.2}}}}}
+        self.assert_odd(slow | {"faults": [{"workers": [2], "every_s": 3.1, "for_s": 1}]},
+                        "worker 2 crashes after 3.1 s on average and takes 3.2 s for a gradient: few come to their end")
+        self.assert_odd(slow | {"faults": [{"workers": [1, 2], **spell}, {"hosts": ["host-3"], **spell}]},
+                        "worker 2 crashes after 1.75 s on average")
+        self.assert_odd(slow | {"faults": [{"workers": [1, 2, 3], "every_s": 1, "for_s": 1}]},
+                        "worker 1, as 2 more, crashes")
+        pushes = {"workers": {"count": 4, "batch_size": 32, "communication": {"push_every": 2}}}
+        self.assert_odd(slow | {"faults": [{"workers": [1], **spell}], **pushes},
+                        "takes 6.4 s for the 2 gradients of a push")
+        for fault in ({"workers": [1], **spell}, {"workers": [1], "at_s": 0.1, "until_s": 0.2},
+                      {"hosts": ["host-0"], "every_s": 1, "for_s": 1}):
+            self.assertEqual(self.check(slow | {"faults": [fault]})[1], [])
+
     def test_what_ships_is_not_odd(self) -> None:
         for path in sorted(ROOT.glob("scenarios/**/*.json")):
             if "base" in json.loads(path.read_text()):
@@ -116,6 +132,49 @@ class Check(Case):
         _, warnings = self.check({"stop": {"gradients": 10**14}})
         self.assertEqual(len(warnings), 2)
         self.assertRegex(warnings[1], r"the run would write about 15 PB, and .* are free")
+
+    def faults(self, faults: list, protocol: dict | None = None) -> list[str]:
+        """The lines about faults."""
+        text, warnings = self.check({"faults": faults, **({"protocol": protocol} if protocol else {})})
+        self.assertEqual(warnings, [])
+        lines = text.splitlines()
+        labels = [number for number, line in enumerate(lines) if not line.startswith(" ")]
+        first = next((number for number in labels if lines[number].startswith("faults ")), None)
+        if first is None:
+            return []
+        return [line[12:] for line in lines[first:next(number for number in labels if number > first)]]
+
+    def test_faults_are_told_as_what_when_and_who(self) -> None:
+        self.assertEqual(self.faults([]), [])
+        told = [
+            ({"workers": [3], "at_s": 100, "until_s": 160}, "worker 3 crashes at 100 s, back at 160 s"),
+            ({"workers": [0, 2], "at_s": "2ms"}, "workers 0, 2 crash at 2 ms, for good"),
+            ({"workers": [1], "every_s": 600, "for_s": 30},
+             "worker 1 crashes at random: up 600 s and down 30 s, means of exponential times"),
+            ({"hosts": ["host-2"], "at_s": 5}, "host host-2 crashes with all that runs on it at 5 s, for good"),
+            ({"hosts": ["host-1", "host-2"], "every_s": 600, "for_s": 30},
+             "hosts host-1, host-2 crash with all that runs on them at random: each up 600 s and down 30 s, means of "
+             "exponential times"),
+            ({"links": ["host-1"], "at_s": 50, "until_s": 55, "bandwidth_factor": 0.1, "latency_factor": 10},
+             "link host-1, from 50 s until 55 s: bandwidth times 0.1, latency times 10"),
+            ({"links": ["host-1", "host-2"], "every_s": 600, "for_s": 30, "latency_factor": 2},
+             "links host-1, host-2, at random each, for 30 s after every 600 s, means of exponential times: latency "
+             "times 2")]
+        self.assertEqual(self.faults([fault for fault, _ in told]), [line for _, line in told])
+
+    def test_faults_that_end_the_run_and_those_that_are_too_many_to_list(self) -> None:
+        crash, link = {"workers": [3], "at_s": 1}, {"links": ["host-1"], "at_s": 1, "bandwidth_factor": 0.5}
+        ends = "a round waits for all: the first crash ends the run as peer_lost"
+        self.assertIn(ends, self.faults([crash], {"name": "hardsync"}))
+        self.assertNotIn(ends, self.faults([link], {"name": "hardsync"}))
+        self.assertEqual(self.faults([crash], {"name": "backup-workers"}), ["worker 3 crashes at 1 s, for good"])
+        warm = self.faults([crash], {"name": "async", "warm_start": {"epochs": 0.5}})
+        self.assertEqual(warm[1:], ["a round waits for all: a crash within the warm start ends the run as peer_lost"])
+        many = self.faults([crash] * 15, {"name": "hardsync"})
+        self.assertEqual((len(many), many[12:]), (14, ["... and 3 more", ends]))
+        listed = scenario(workers={"count": 20, "batch_size": 32}, faults=[{"workers": list(range(11)), "at_s": 1}])
+        done = self.call("check", self.write(listed))
+        self.assertIn("workers 0, 1, 2, 3, 4, 5, 6, 7 and 3 more crash at 1 s, for good", done.stdout, done.stderr)
 
     def test_virtual_time_that_nothing_can_hold_is_refused_before_anything_is_printed(self) -> None:
         done = self.call("check", self.write(scenario(**{**star(bandwidth=1e-9)})))

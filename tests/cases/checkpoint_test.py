@@ -54,7 +54,7 @@ class Checkpoints(Case):
                 self.assertIsNone(process.poll(), "the run ended before it was killed")
                 self.assertLess(time.monotonic(), limit)
                 time.sleep(0.001)
-            time.sleep(0.05)
+            time.sleep(0.02)
             process.send_signal(signal.SIGKILL)
         self.assertFalse((out / "summary.json").exists())
         self.assertEqual([it.name for it in out.glob("checkpoints/*.ckpt")], [])
@@ -258,9 +258,9 @@ class Checkpoints(Case):
     def test_a_run_that_was_killed_before_its_first_checkpoint_begins_anew(self) -> None:
         for backend in ("sim", "local"):
             with self.subTest(backend=backend):
-                epochs = 60 if backend == "sim" else 3  # a simulation is quick
+                epochs = 250 if backend == "sim" else 3  # a simulation is quick
                 scenario = learning({"name": "hardsync"}, stop={"epochs": epochs})
-                scenario["execution"]["checkpoint"] = {"every_epochs": 100}
+                scenario["execution"]["checkpoint"] = {"every_epochs": 1000}
                 path, out = self.write(scenario), self.work / f"early-{backend}"
                 line = ("--backend", backend)
                 self.killed_at_once(path, out, *line, "--resume")

@@ -9,7 +9,8 @@ import sys
 import unittest
 from pathlib import Path
 
-from case import Case, main, shared_cases
+from case import main, shared_cases
+from fault_case import FaultCase, timing
 
 DATA = Path()
 PROTOCOLS = [
@@ -24,14 +25,6 @@ PROTOCOLS = [
 BARRIERS = ("hardsync", "bsp")
 
 
-def timing(faults: list, protocol: dict | str = "async", count: int = 3, **more: object) -> dict:
-    """Timing only: a gradient takes a second, messages nothing to speak of. Worker w is on host-(w+1)."""
-    protocol = {"name": protocol} if isinstance(protocol, str) else protocol
-    return {"cost": {"push_bytes": 100}, "data": {"samples": 100000}, "workers": {"count": count, "batch_size": 10},
-            "protocol": protocol, "stop": {"seconds": 30}, "faults": faults,
-            "cluster": {"network": {"model": "flow"}, "devices": {"default": {"seconds": {"10": 1.0}}}}, **more}
-
-
 def on_hosts(hosts: list[str], platform: object = None, seconds: float = 4, **more: object) -> dict:
     """A worker on each of the hosts of a platform."""
     return timing([], count=len(hosts), **{"cluster": {
@@ -39,32 +32,8 @@ def on_hosts(hosts: list[str], platform: object = None, seconds: float = 4, **mo
         "devices": {"default": {"seconds": {"10": seconds}}}}, **more})
 
 
-class Faults(Case):
+class Faults(FaultCase):
     """Each test runs the program on scenarios of its own."""
-
-    def of(self, run: Path, worker: int) -> list[dict]:
-        rows = [row for row in self.rows(run) if int(row["worker"]) == worker]
-        return sorted(rows, key=lambda row: int(row["worker_seq"]))
-
-    def faults(self, run: Path) -> list[tuple]:
-        return [(int(row["time_ns"]) / 1e9, row["event"], row["role"], row["host"], row["link"])
-                for row in self.rows(run, "faults.csv")]
-
-    def assert_balanced(self, run: Path) -> None:
-        counts = self.summary(run)["gradients"]
-        rows = self.rows(run)
-        self.assertEqual({kind: sum(row["outcome"] == kind for row in rows) for kind in counts}, counts)
-        for worker in {row["worker"] for row in rows}:
-            numbers = [int(row["worker_seq"]) for row in self.of(run, int(worker))]
-            self.assertEqual(numbers, list(range(len(numbers))))
-
-    def ended(self, scenario: dict, status: str, *arguments: str) -> tuple[str, Path]:
-        """Exit status 3; what is said and where it lies."""
-        run = self.run_scenario(scenario, *arguments, status=3)
-        self.assert_balanced(run)
-        summary = self.summary(run)
-        self.assertEqual(summary["status"], status, summary["status_detail"])
-        return summary["status_detail"], run
 
     def test_every_protocol(self) -> None:
         spell = [{"workers": [1], "at_s": 5.5, "until_s": 9.5}]
@@ -122,6 +91,39 @@ class Faults(Case):
                         mine = [row for row in self.of(run, 0) if int(row["begin_ns"]) >= at_s * 1e9]
                         self.assertEqual(bool(mine), bool(until))
 
+    def test_leads_of_those_who_come_back_one_after_the_other(self) -> None:
+        """Worker 0 is far ahead of worker 1, which came back while nobody else was there: it waits until it is near."""
+        faults = [{"workers": [1], "at_s": 5.5, "until_s": 55.5}, {"workers": [0], "at_s": 50.5, "until_s": 60.5}]
+        for protocol in ({"name": "ssp", "bound": 1}, {"name": "dssp", "lower_bound": 1, "r_max": 0}):
+            with self.subTest(protocol):
+                run = self.run_scenario(timing(faults, protocol, 2, stop={"seconds": 120}))
+                begins = {worker: [int(row["begin_ns"]) / 1e9 for row in self.of(run, worker)
+                                   if int(row["begin_ns"]) > 60e9] for worker in (0, 1)}
+                # Worker 0 has 50 pushes; worker 1 comes back with 5, and has 49 about 44 s later.
+                self.assertAlmostEqual(begins[0][0], 55.5 + 44, delta=2)
+                self.assertGreater(len(begins[1]), 55)
+                self.assertGreater(len(begins[0]), 18)
+
+    def test_in_the_very_nanosecond_in_which_a_gradient_ends(self) -> None:
+        """The step of its own that the worker takes then is lost with it, and with all that it holds."""
+        star = {"model": "flow", "star": {"bandwidth": 1e15, "latency": 0}}
+        for communication in ({"push_every": 3}, {"pull_every": 2}, {"push_every": 2, "pull_every": 2}):
+            for at_s in (0.001, 0.002, 0.003, 0.004):
+                with self.subTest(at_s=at_s, **communication):
+                    scenario = {"data": {"dataset": "synthetic", "samples": 61, "test_samples": 20,
+                                         "shape": [4, 4, 1], "classes": 3}, "model": {"name": "softmax"},
+                                "workers": {"count": 2, "batch_size": 1, "communication": communication},
+                                "protocol": {"name": "async"}, "stop": {"epochs": 2},
+                                "cluster": {"network": star, "devices": {"default": {"b": 0.001}}},
+                                "faults": [{"workers": [1], "at_s": at_s, "until_s": 0.0085},
+                                           {"workers": [0], "at_s": 2 * at_s, "until_s": 0.0205}]}
+                    run = self.run_scenario(scenario, "--events")
+                    counts = self.summary(run)["gradients"]
+                    self.assertEqual({kind: sum(int(row.get("count") or 1) for row in self.rows(run)
+                                                if row["outcome"] == kind) for kind in counts}, counts)
+                    done = self.call("replay", run, "--weights")
+                    self.assertEqual(done.returncode, 0, done.stderr + done.stdout)
+
     def test_the_server_s_host(self) -> None:
         for protocol in ("hardsync", "async", "ssp"):
             detail, _ = self.ended(timing([{"hosts": ["host-0"], "at_s": 3.5, "until_s": 4}], protocol), "peer_lost")
@@ -135,16 +137,6 @@ class Faults(Case):
                          [("crash", "1", "host-1"), ("crash", "2", "host-1"),
                           ("return", "1", "host-1"), ("return", "2", "host-1")])
         self.assert_balanced(run)
-
-    def test_a_deadlock_names_who_is_waited_for(self) -> None:
-        scenario = timing([{"workers": [0, 1, 2], "at_s": 3.25}], stop={"epochs": 1})
-        detail, run = self.ended(scenario, "deadlock")
-        self.assertIn('worker 0 on host "host-1" is down since 3.25 s', detail)
-        self.assertIn("server waits for any worker to be back", detail)
-        done = self.call("run", self.write(scenario), "--out", self.work / "x")
-        self.assertEqual(done.returncode, 3)
-        self.assertIn("the run ended as deadlock: ", done.stderr)
-        self.assertEqual(self.summary(run)["gradients"]["cancelled"], 3)
 
     def test_all_at_once_come_back(self) -> None:
         for protocol in PROTOCOLS:
@@ -315,6 +307,9 @@ class Faults(Case):
                 ({"worker": [0], "at_s": 3}, "workers")):
             with self.subTest(fault):
                 self.assertIn(said, self.refused(timing([fault])))
+                scenario = timing([fault])
+                scenario["cluster"]["network"]["model"] = "simgrid"
+                self.assertIn(said, self.refused(scenario))
 
 
 if __name__ == "__main__":

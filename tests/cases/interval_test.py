@@ -66,7 +66,11 @@ class Interval(Case):
         def line(communication: dict, **more: object) -> str:
             return self.refused(learning(communication, **more))
 
-        self.assertIn("pull_every: \"rennala\" minds how old", line({"pull_every": 2}, protocol={"name": "rennala"}))
+        admissions = ({"name": "admission", "bound": 1, "admit": admit} for admit in ("pace", "discard", "withhold"))
+        for protocol in ({"name": "backup-workers"}, {"name": "rennala"}, {"name": "ringmaster"}, *admissions):
+            with self.subTest(protocol):
+                told = line({"pull_every": 2}, protocol=protocol)
+                self.assertIn(f"workers.communication.pull_every: \"{protocol['name']}\" minds how old", told)
         rule = {"learning_rate": 0.1, "staleness_rule": "gap-aware"}
         self.assertIn("push_every: staleness_rule \"gap-aware\" looks at", line({"push_every": 2}, optimizer=rule))
         warm = {"name": "async", "warm_start": {"epochs": 1}}

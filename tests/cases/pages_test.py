@@ -36,7 +36,8 @@ class Pages(Case):
         self.assertEqual(text.count("\n```"), 2 * len(blocks))
         for kind, file, content in blocks:
             if kind == "sh":
-                self.command(content if MPI else re.sub(r"^mpirun(.*\\\n)*.*|.*runs/real.*", "", content, flags=re.M))
+                real = r"^mpirun(.*\\\n)*.*|.*runs/\w+/real.*"
+                self.command(content if MPI else re.sub(real, "", content, flags=re.M))
                 continue
             self.assertLessEqual(content.count("\n"), 100)
             path = self.work / file
@@ -49,12 +50,12 @@ class Pages(Case):
         self.assertEqual(done.returncode, status, text + done.stdout + done.stderr)
         return done.stdout + done.stderr
 
-    def runs(self) -> list[Path]:
-        return [self.work / "runs" / name for name in ("simulated", *(("real",) if MPI else ()))]
+    def runs(self, name: str) -> list[Path]:
+        return [self.work / "runs" / name / how for how in ("simulated", *(("real",) if MPI else ()))]
 
     def test_a_protocol(self) -> None:
         self.follow("write-a-protocol.md")
-        for run in self.runs():
+        for run in self.runs("quorum"):
             summary, updates = self.summary(run), self.rows(run, "updates.csv")
             self.assertEqual((summary["status"], summary["epochs"]), ("finished", 2))
             self.assertEqual({row["contributors"] for row in updates[:-1]}, {"2"})
@@ -63,7 +64,7 @@ class Pages(Case):
                 if row["outcome"] == "applied":
                     contributors.setdefault(row["apply_version"], set()).add(row["worker"])
             self.assertTrue(all(len(workers) == 2 for workers in list(contributors.values())[:-1]))
-        self.assertGreater(self.summary(self.work / "runs/simulated")["staleness"]["max"], 0)
+        self.assertGreater(self.summary(self.work / "runs/quorum/simulated")["staleness"]["max"], 0)
         self.resumes()
         self.refuses("quorum", {"quorums": 2}, 'unknown constant "quorums"; expected one of quorum')
         self.refuses("quorum", {"quorum": 4}, "quorum: expected at most the number of workers")
@@ -87,20 +88,116 @@ class Pages(Case):
 
     def test_a_rule(self) -> None:
         self.follow("write-a-rule.md")
-        simulated, expression = self.work / "runs/simulated", self.work / "runs/expression"
+        simulated, expression = self.work / "runs/cautious/simulated", self.work / "runs/cautious/expression"
         self.assertEqual(self.summary(simulated)["weights_hash"], self.summary(expression)["weights_hash"])
-        for run in self.runs():
+        for run in self.runs("cautious"):
             for row in self.rows(run):
                 if row["outcome"] == "applied":
                     self.assertAlmostEqual(float(row["scale"]), min(1, 2 / max(1, int(row["staleness"]))))
         self.assertGreater(self.summary(simulated)["staleness"]["max"], 2)
+
+    def test_pages_do_not_get_into_each_other_s_way(self) -> None:
+        runs = [set(re.findall(r"--out (\S+)", (ROOT / "docs" / page).read_text()))
+                for page in ("write-a-protocol.md", "write-a-rule.md")]
+        self.assertTrue(all(runs))
+        self.assertFalse(runs[0] & runs[1])
+
+    def test_plugins_that_do_what_cannot_be_done(self) -> None:
+        """One line that names the file and what it did; exit status 2."""
+        scenario = {"workers": {"count": 2, "batch_size": 1}, "cost": {"push_bytes": 1, "flops_per_sample": 1},
+                    "data": {"samples": 40}, "cluster": {"network": {"model": "flow"}}}
+        head = '#include "core/plugin.hpp"\n'
+        policy = head + """struct Bad : rubato::PolicyDefaults {
+    static constexpr std::string_view name = "bad";
+    Bad(int, const rubato::Constants&) { %s }
+    rubato::PolicyTraits traits() const { return {.word = rubato::Word::broadcast}; }
+    rubato::Decision on_arrival(const rubato::Arrival& it, rubato::Orders& orders) { %s }
+    void on_applied(rubato::Time, rubato::Orders& orders) { %s }
+};
+RUBATO_POLICY(Bad)
+"""
+        fire, throws = "return {.fire = true};", 'throw std::runtime_error("oops");'
+        cases = (("", throws, "", "throws in on_arrival: oops"), ("", fire, "throw 5;", "throws in on_applied"),
+                 ("", fire, "orders.release.push_back(999);", "releases worker 999 in on_applied: workers are 0 to 1"),
+                 ("", "orders.cancel.push_back(-1); " + fire, "", "cancels worker -1 in on_arrival"),
+                 ("", "return {.fire = true, .discard = true};", "", "says both fire and discard in on_arrival"),
+                 ("", fire, "orders.round = true;", "ends a round in on_applied, and its traits have none"),
+                 ("", fire, "orders.release = {0, 0, 1};", "orders what cannot be done, such as to let go who has not"),
+                 (throws, fire, "", "throws in its constructor: oops"))
+        for number, (making, arriving, applied, said) in enumerate(cases):
+            with self.subTest(said):
+                (self.work / "bad.cpp").write_text(policy % (making, arriving, applied))
+                self.command(f"g++ -std=c++20 -fPIC -shared -I src bad.cpp -o bad{number}.so")
+                told = self.ends_with_one_line({**scenario, "protocol": {"name": "plugin", "file": f"bad{number}.so"}})
+                self.assertIn(f"/bad{number}.so {said}", told)
+        (self.work / "rule.cpp").write_text(head + """struct Bad {
+    explicit Bad(const rubato::Constants&) {}
+    double operator()(const rubato::RuleInfo&) const { throw std::runtime_error("oops"); }
+};
+RUBATO_RULE(Bad)
+""")
+        self.command("g++ -std=c++20 -fPIC -shared -I src rule.cpp -o rule.so")
+        rule = {"name": "plugin", "file": "rule.so"}
+        told = self.ends_with_one_line({**scenario, "protocol": {"name": "async"},
+                                        "optimizer": {"staleness_rule": rule}})
+        self.assertIn("/rule.so throws in operator(): oops", told)
+
+    def ends_with_one_line(self, scenario: dict) -> str:
+        done = self.call("run", self.write(scenario), "--out", f"bad-{self.count}", "--quiet")
+        self.assertEqual(done.returncode, 2, done.stderr)
+        self.assertRegex(done.stderr, r"\Arubato: [^\n]+\n\Z")
+        return done.stderr
+
+    def test_what_goes_with_a_plugin_is_what_its_traits_say(self) -> None:
+        (self.work / "kin.cpp").write_text("""#include "core/plugin.hpp"
+            struct Kin : rubato::PolicyDefaults {
+                static constexpr std::string_view name = "kin";
+                Kin(int, const rubato::Constants& constants) {
+                    said.asks = constants.number("asks", 0) > 0;
+                    said.drops = constants.number("drops", 0) > 0;
+                    said.minds_staleness = constants.number("minds", 0) > 0;
+                    if (constants.number("ok", 0) > 0) said.word = rubato::Word::ok;
+                }
+                rubato::PolicyTraits traits() const { return said; }
+                rubato::Decision on_arrival(const rubato::Arrival& arrival, rubato::Orders& orders) {
+                    if (said.word == rubato::Word::ok) orders.release.push_back(arrival.worker);
+                    return {.fire = true};
+                }
+                rubato::PolicyTraits said{.alone = true};
+            };
+            RUBATO_POLICY(Kin)""")
+        self.command("g++ -std=c++20 -fPIC -shared -I src kin.cpp -o kin.so")
+        (self.work / "delays.csv").write_text("worker,read_version\n0,0\n1,0\n0,1\n1,2\n")
+        scenario = {"workers": {"count": 2, "batch_size": 1}, "model": {"name": "quadratic"}, "data": {"samples": 40}}
+        scheduled = {**scenario, "schedule": {"trace": str(self.work / "delays.csv")}}
+        seldom = {"count": 2, "batch_size": 1, "communication": {"pull_every": 2}}
+        rarely = {**scenario, "workers": seldom}
+
+        def protocol(**constants: int) -> dict:
+            return {"protocol": {"name": "plugin", "file": "kin.so", "constants": constants}}
+
+        for said in ("drops", "minds"):
+            self.assertIn('pull_every: "kin" minds how old', self.refused({**rarely, **protocol(**{said: 1})}))
+            self.assertEqual(self.summary(self.run_scenario({**scenario, **protocol(**{said: 1})}))["updates"], 40)
+        for said in ("asks", "drops", "ok"):
+            self.assertIn('protocol.name: expected "hardsync", "n-softsync" or "async" beside schedule, which says who '
+                          'goes on and when; "kin" decides', self.refused({**scheduled, **protocol(**{said: 1})}))
+        # Where it says nothing of the kind it is async under another name.
+        for each in (rarely, scheduled):
+            mine, theirs = (self.summary(self.run_scenario({**each, **one}))
+                            for one in (protocol(), {"protocol": {"name": "async"}}))
+            self.assertEqual(mine["weights_hash"], theirs["weights_hash"])
 
     def test_files_that_are_no_plugins(self) -> None:
         scenario = {"workers": {"count": 2, "batch_size": 1}, "cost": {"push_bytes": 1, "flops_per_sample": 1},
                     "data": {"samples": 4}}
         self.assertIn('"file" is missing', self.refused({**scenario, "protocol": {"name": "plugin"}}))
         protocol = {"name": "plugin", "file": "none.so"}
-        self.assertIn("there is no file", self.refused({**scenario, "protocol": protocol}))
+        told = self.refused({**scenario, "protocol": protocol})
+        self.assertIn("/none.so; docs/write-a-protocol.md tells", told)
+        rule = {"optimizer": {"staleness_rule": {"name": "plugin", "file": "none.so"}}, "protocol": {"name": "async"}}
+        self.assertIn("/none.so; docs/write-a-rule.md tells", self.refused({**scenario, **rule}))
+        self.assertIn("/src is not a file", self.refused({**scenario, "protocol": protocol | {"file": "src"}}))
         (self.work / "none.so").write_text("nothing")
         self.assertIn("cannot load", self.refused({**scenario, "protocol": protocol}))
         old = ('#include "core/plugin.hpp"\nusing rubato::PolicyPlugin;\n'

@@ -100,6 +100,11 @@ class ProgramTest(unittest.TestCase):
         self.assertIn("--set", self.rubato("run", "--help").stdout)
         self.assertRegex(self.rubato("--version").stdout, r"^rubato \d+\.\d+\.\d+ ")
         self.assertRegex(self.rubato("list", "protocols").stdout, r"easgd .*\(not yet\)")
+        for topic in ("protocols", "rules"):
+            lines = self.rubato("list", topic).stdout.splitlines()
+            plugins = [line for line in lines if line.split()[0] == "plugin"]
+            self.assertEqual(len(plugins), 1, lines)
+            self.assertIn("docs/write-a-", plugins[0])
         everything = self.rubato("list").stdout
         for word in ("hardsync", "inverse-n", "star", "quadratic", "fashion-mnist", "local", "resnet50"):
             self.assertIn(word, everything)

@@ -43,6 +43,8 @@ TEST_CASE("expressions refuse what gives no factor") {
     CHECK_THROWS_WITH(make_expression("staleness = 3", {}), doctest::Contains("character 11: = does not compare"));
     CHECK_THROWS_WITH(make_expression("1, 2", {}), doctest::Contains("expected one value"));
     CHECK_THROWS(make_expression("1", {{"staleness", 2}}));
+    CHECK_THROWS_WITH(make_expression("1/(1+staleness)^ab", {{"a", 2}, {"ab", 1}}),
+                      doctest::Contains("the constant \"a\" does not occur in the expression"));
     CHECK(make_expression("staleness <= 2 ? 1 : 0.5", {})->operator()({}) == 1);
     const auto inverse = make_expression("1/staleness", {});
     CHECK_THROWS_AS((*inverse)({}), ExpressionError);

@@ -44,3 +44,40 @@ TEST_CASE("server: what a lost peer was dealt and never sent is cancelled, and n
     CHECK(actions.gradients.front().worker == 0);
     CHECK(actions.gradients.front().outcome == Outcome::leftover);
 }
+
+TEST_CASE("ssp, dssp: a worker that is far ahead when it returns waits until it is near") {
+    bool resumed = false;
+    SUBCASE("in the same run") {}
+    SUBCASE("in one that goes on from a checkpoint") {
+        resumed = true;
+    }
+    for (const char* name : {"ssp", "dssp"}) {
+        CAPTURE(name);
+        ProtocolSpec spec;
+        spec.name = name;
+        spec.bound = spec.dssp.lower_bound = 1;
+        spec.dssp.r_max = 0;
+        Policy policy = make_policy(spec, 2);
+        Orders orders;
+        Time now = 0;
+        const auto push = [&](WorkerId worker) {
+            orders.clear();
+            on_arrival(policy, {worker, 0, 0, 1, ++now}, orders);
+            on_applied(policy, now, orders);
+            return orders.release;
+        };
+        on_lost(policy, 1, orders);
+        for (int i = 0; i < 50; ++i) CHECK(push(0) == std::vector<WorkerId>{0});
+        on_lost(policy, 0, orders);
+        on_back(policy, 1);
+        if (resumed)
+            on_resume(policy);
+        else
+            on_back(policy, 0);
+        CHECK(on_ready(policy, 0) == Ready::hold);
+        CHECK(on_ready(policy, 1) == Ready::start);
+        for (int i = 0; i < 48; ++i) CHECK(push(1) == std::vector<WorkerId>{1});
+        CHECK(push(1) == std::vector<WorkerId>{0, 1});
+        CHECK(on_ready(policy, 0) == Ready::start);
+    }
+}

@@ -148,6 +148,41 @@ class RunsTest(LaunchTest):
                     self.assertEqual(sum(told.values()), told["applied"])
                 self.assertEqual(len(hashes), 1, hashes)
 
+    def test_a_warm_start_has_the_same_weights_as_elsewhere(self) -> None:
+        # What follows the first epoch is a barrier, too, so that weights do not depend on who is fast.
+        for number, policy in enumerate(({"name": "hardsync"}, {"name": "bsp"})):
+            with self.subTest(policy):
+                scenario = learning({**policy, "warm_start": {"epochs": 1}}, 3)
+                hashes = {self.run_on("sim", learning(policy, 3), f"cold{number}")["weights_hash"]}
+                for backend in ("sim", "local", "mpi"):
+                    out = f"warm-{backend}{number}"
+                    summary = self.run_on(backend, scenario, out)
+                    hashes.add(summary["weights_hash"])
+                    # 13 slices an epoch, in rounds of three.
+                    self.assertEqual((summary["samples"], summary["warm_start_updates"]), (3 * 203, 5))
+                    self.assertEqual(summary["updates"], 15)
+                    self.assert_books(out)
+                    self.assert_replays(out, "--weights", "--evaluate")
+                self.assertEqual(len(hashes), 1, hashes)
+
+    def test_a_warm_start_hands_over_to_a_protocol_that_waits_for_nobody(self) -> None:
+        policies = {"name": "async"}, {"name": "n-softsync", "n": 2}, {"name": "ssp", "bound": 1}
+        for number, policy in enumerate(policies):
+            with self.subTest(policy):
+                scenario, out = learning({**policy, "warm_start": {"epochs": 1}}, 3), f"over{number}"
+                summary = self.run_on("mpi", scenario, out)
+                self.assertEqual((summary["samples"], summary["warm_start_updates"]), (3 * 203, 5))
+                updates = self.rows(out, "updates.csv")
+                self.assertEqual([row["contributors"] for row in updates[:5]], ["3", "3", "3", "3", "1"])
+                self.assertEqual({row["mean_staleness"] for row in updates[:5]}, {"0"})
+                self.assertEqual({row["contributors"] for row in updates[5:]}, {"1"})
+                self.assert_books(out)
+                self.assert_replays(out, "--weights", "--evaluate")
+                # Until the change it is the run over every other backend: one that ends there has the same weights.
+                short = scenario | {"stop": {"epochs": 1}}
+                hashes = {self.run_on(it, short, f"{out}-{it}")["weights_hash"] for it in ("sim", "local", "mpi")}
+                self.assertEqual(len(hashes), 1, hashes)
+
     def test_payloads_beside_the_note_are_those_that_were_sent(self) -> None:
         """Each policy computed again from its events; hardsync has the weights of the other backends as well."""
         for number, policy in enumerate(POLICIES):

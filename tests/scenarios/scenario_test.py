@@ -28,14 +28,19 @@ def rows(path):
         return list(csv.DictReader(file))
 
 
+def count_of(row):
+    """Gradients in the sum that a row stands for."""
+    return int(row.get("count", 1))
+
+
 def check_books(run, summary, lambda_):
     """Conservation of gradients, versions without gaps, vector clock against rows, times that add up."""
     gradients, updates = rows(run / "gradients.csv"), rows(run / "updates.csv")
     counts = summary["gradients"]
-    by_outcome = {name: sum(row["outcome"] == name for row in gradients) for name in counts}
+    by_outcome = {name: sum(count_of(row) for row in gradients if row["outcome"] == name) for name in counts}
     assert by_outcome == counts, (by_outcome, counts)
-    started = {(row["worker"], row["worker_seq"]) for row in gradients}
-    assert len(started) == len(gradients), "a gradient has two rows"
+    started = {(row["worker"], int(row["worker_seq"]) + i) for row in gradients for i in range(count_of(row))}
+    assert len(started) == sum(counts.values()), "a gradient has two rows"
     for worker in range(lambda_):
         seqs = sorted(int(seq) for who, seq in started if int(who) == worker)
         assert seqs == list(range(len(seqs))), f"worker {worker} lost a gradient"
@@ -44,7 +49,7 @@ def check_books(run, summary, lambda_):
     for row in gradients:
         if row["outcome"] == "applied":
             assert int(row["staleness"]) == int(row["apply_version"]) - int(row["read_version"]) >= 0
-            by_version.setdefault(int(row["apply_version"]) + 1, []).append(int(row["staleness"]))
+            by_version.setdefault(int(row["apply_version"]) + 1, []).extend([int(row["staleness"])] * count_of(row))
     for row in updates:
         staleness = by_version[int(row["version"])]
         assert len(staleness) == int(row["contributors"])
@@ -75,6 +80,21 @@ def check_conservation(run, lambda_):
             total += int(row["staleness"]) + later
     total += (lambda_ - len(workers)) * versions
     assert total == versions * (lambda_ - 1), (total, versions * (lambda_ - 1))
+
+
+def check_intervals(run, communication):
+    """A push carries no more than its gradients, and only every so many exchanges bring weights."""
+    push_every, pull_every = communication["push_every"], communication["pull_every"]
+    workers = {}
+    for row in rows(run / "gradients.csv"):
+        workers.setdefault(row["worker"], []).append(row)
+    for own in workers.values():
+        own.sort(key=lambda row: int(row["worker_seq"]))
+        assert all(count_of(row) == push_every for row in own[:-1]), "a push carries another number of gradients"
+        versions = [int(row["read_version"]) for row in own]
+        for at in range(0, len(own), pull_every):
+            assert len(set(versions[at : at + pull_every])) == 1, "weights came without a pull"
+    assert any(len({row["read_version"] for row in own}) > 1 for own in workers.values()), "nobody has pulled again"
 
 
 def check_replay(program, run, work):
@@ -121,11 +141,13 @@ def main():
             assert summary["updates"] == UPDATES
         lambda_ = summary["setting"]["workers"]
         check_books(run, summary, lambda_)
-        # A law of workers that read after their own gradient is applied.
-        blocking_star = resolved["workers"]["pipeline"] == "blocking" and resolved["topology"]["name"] == "star"
-        if resolved["protocol"]["name"] != "hardsync":
-            if blocking_star:
-                check_conservation(run, lambda_)
+        communication = resolved["workers"].get("communication")
+        if communication:
+            check_intervals(run, communication)
+        elif resolved["workers"]["pipeline"] == "overlap" or resolved["topology"]["name"] != "star":
+            pass  # conservation is a law of workers that read after their own gradient is applied
+        elif resolved["protocol"]["name"] != "hardsync":
+            check_conservation(run, lambda_)
         else:
             assert summary["staleness"]["max"] == 0
         for file in SAME:

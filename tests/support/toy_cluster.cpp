@@ -141,6 +141,29 @@ void ToyCluster::compute(WorkerId worker, double loss) {
     computing_.erase(it);
 }
 
+void ToyCluster::crash(WorkerId worker, bool on_its_way) {
+    const RoleId role = worker + 1;
+    if (on_its_way) {
+        compute(worker, 1);
+        hand(mail_.front());  // what it sends is the rest of the mail, and gets nowhere
+        for (const auto& mail : mail_)
+            if (const auto* sent = std::get_if<Delivered>(&mail.event)) release(sent->payload.buffer);
+        mail_.clear();
+    }
+    if (!down_.insert(role).second) throw std::runtime_error(fmt::format("worker {} is down already", worker));
+    computing_.erase(role);
+    tell(fmt::format("worker {} crashes", worker));
+    hand({role, Crashed{}});
+    mail_.push_back({0, PeerDown{role, gradients_begun(roles_[static_cast<std::size_t>(role)])}});
+}
+
+void ToyCluster::come_back(WorkerId worker) {
+    if (down_.erase(worker + 1) == 0) throw std::runtime_error(fmt::format("worker {} is not down", worker));
+    tell(fmt::format("worker {} is back", worker));
+    hand({worker + 1, Restarted{}});
+    mail_.push_back({0, PeerBack{worker + 1}});
+}
+
 void ToyCluster::fire_timer() {
     for (const auto& [role, id] : timers_) mail_.push_back({role, TimerFired{id}});
     timers_.clear();

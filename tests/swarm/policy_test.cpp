@@ -11,7 +11,7 @@ using namespace rubato::test;
 
 namespace {
 
-/// Eight properties: more than 10,000 runs in all. RC_PARAMS asks for more, or repeats one.
+/// Ten properties: more than 10,000 runs in all. RC_PARAMS asks for more, or repeats one.
 template <class Property>
 void hold(const char* what, Property&& property) {
     setenv("RC_PARAMS", "max_success=1600", 0);
@@ -32,6 +32,15 @@ void demand_same(const Simulated& a, const Simulated& b) {
     demand(a.report.end_ns == b.report.end_ns && a.report.messages == b.report.messages, "reports differ");
 }
 
+/// How far ahead of the slowest worker an iteration may start.
+std::int64_t lead_limit(const ProtocolSpec& protocol) {
+    const auto& dssp = protocol.dssp;
+    if (protocol.name == "bsp") return 0;
+    if (protocol.name == "ssp") return *protocol.bound;
+    if (protocol.name == "dssp" && dssp.mode == DsspSpec::Mode::strict) return dssp.lower_bound + dssp.r_max;
+    return std::numeric_limits<std::int64_t>::max() - 1;
+}
+
 /// A draw that a failure can be repeated from.
 void log(const Draw& it) {
     const auto& p = it.scenario.protocol;
@@ -43,6 +52,14 @@ void log(const Draw& it) {
              << " pull_every=" << it.scenario.workers.communication.pull_every << "\n"
              << "sampling=" << static_cast<int>(it.scenario.data.sampling) << " lower=" << p.dssp.lower_bound
              << " mode=" << static_cast<int>(p.dssp.mode) << " slowest=" << static_cast<int>(p.dssp.slowest) << "\n";
+    for (const auto& fault : it.scenario.faults) {
+        RC_LOG() << "fault of";
+        for (const WorkerId worker : fault.workers) RC_LOG() << " worker " << worker;
+        for (const auto& name : fault.hosts) RC_LOG() << " host " << name;
+        for (const auto& name : fault.links) RC_LOG() << " links of " << name << " times " << fault.bandwidth_factor;
+        RC_LOG() << ": at " << fault.at_s << " until " << fault.until_s << ", or every " << fault.every_s << " for "
+                 << fault.for_s << "\n";
+    }
 }
 
 }  // namespace
@@ -83,12 +100,7 @@ TEST_CASE("policies: leads of bsp, ssp, dssp and bounded-delay (D1, D2, D5, D6, 
         LeadChecker leads(it.scenario);
         run(it,
             [&](Time, RoleId role, const Event& event, const Actions& actions) { leads.see(role, event, actions); });
-        const auto& dssp = protocol.dssp;
-        const std::int64_t bound = protocol.name == "bsp"   ? 0
-                                   : protocol.name == "ssp" ? *protocol.bound
-                                   : protocol.name == "dssp" && dssp.mode == DsspSpec::Mode::strict
-                                       ? dssp.lower_bound + dssp.r_max
-                                       : std::numeric_limits<std::int64_t>::max() - 1;
+        const std::int64_t bound = lead_limit(protocol);
         demand(leads.start_gap <= bound, "an iteration started too far ahead");
         demand(leads.push_gap <= bound + 1, "a push came too far ahead");
     });
@@ -232,4 +244,37 @@ TEST_CASE("policies: workers crash and return: the books balance, and the run en
     CHECK(ended > 100);
     CHECK(lost > 10);
     CHECK(dead > 10);
+}
+
+TEST_CASE("policies: whoever crashes and returns, leads of ssp and dssp keep to their bounds (D2, D5, D7)") {
+    int waited = 0;
+    hold("leads with crashes", [&] {
+        Draw it = draw_cluster();
+        draw_interval(it);
+        it.scenario.stop.gradients = *rc::gen::inRange(20, 200);
+        it.samples *= it.scenario.workers.slice_size() * it.scenario.lambda();
+        auto& protocol = it.scenario.protocol = draw_protocol(it.scenario.lambda());
+        protocol.name = *rc::gen::element("ssp", "dssp");
+        if (traits(make_policy(protocol, it.scenario.lambda())).rounds) protocol.bound = protocol.dssp.r_max = 1;
+        draw_faults(it);
+        // Each is away for a while as well, so that those who come back differ by more than the bound.
+        const auto ms = [](int least, int most) { return 1e-3 * *rc::gen::inRange(least, most); };
+        for (int worker = 0; worker < it.scenario.lambda(); ++worker) {
+            auto& fault = it.scenario.faults.emplace_back();
+            fault.workers = {worker};
+            fault.at_s = ms(1, 200);
+            fault.until_s = fault.at_s + ms(1, 200);
+        }
+        log(it);
+        LeadChecker leads(it.scenario);
+        const auto done = simulate(
+            it.scenario, it.samples, it.network, nullptr, -1,
+            [&](Time, RoleId role, const Event& event, const Actions& actions) { leads.see(role, event, actions); });
+        const auto bound = lead_limit(protocol);
+        RC_LOG() << "start gap " << leads.start_gap << ", push gap " << leads.push_gap << ", bound " << bound << "\n";
+        demand(leads.start_gap <= bound, "an iteration started too far ahead");
+        demand(leads.push_gap <= bound + 1, "a push came too far ahead");
+        waited += leads.return_gap > bound ? 1 : 0;
+    });
+    CHECK(waited > 50);  // came back further ahead than the bound
 }

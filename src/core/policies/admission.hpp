@@ -27,6 +27,7 @@ public:
         return {.asks = true,
                 .alone = c_ == 1 && admit_ != Admit::withhold,
                 .drops = admit_ == Admit::discard,
+                .minds_staleness = true,
                 .gradients = c_};
     }
     /// What was under way is computed again, on the present version, and asks anew.

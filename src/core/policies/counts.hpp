@@ -15,6 +15,7 @@ class Counts {
 public:
     explicit Counts(int lambda = 0) : counts_(static_cast<std::size_t>(lambda), 0) { rebuild(); }
 
+    int size() const { return static_cast<int>(counts_.size()); }
     std::int64_t of(WorkerId worker) const { return counts_[at(worker)]; }
     bool retired(WorkerId worker) const { return !gone_.empty() && gone_[at(worker)] != 0; }
     /// Of those that have not retired; 0 where all have.

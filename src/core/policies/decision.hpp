@@ -21,6 +21,9 @@ struct PolicyTraits {
     bool alone = false;
     /// It discards gradients, or has them given up.
     bool drops = false;
+    /// It looks at how old the weights are that a gradient was computed on, and so asks of workers that they pull each
+    /// time. One that drops is taken to do so.
+    bool minds_staleness = false;
     /// It predicts, and states ControllerRows.
     bool controller = false;
     /// Of one update, where that is fixed: what rules see as lambda / n.

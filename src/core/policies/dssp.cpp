@@ -3,12 +3,6 @@
 #include <algorithm>
 
 namespace rubato {
-namespace {
-
-/// So many are sorted faster than a set of all workers is swept.
-constexpr std::size_t few = 8;
-
-}  // namespace
 
 Dssp::Dssp(int lambda, const DsspSpec& spec)
     : spec_(spec),
@@ -34,6 +28,14 @@ void Dssp::on_applied(Time now, Orders& orders) {
     else
         hold(worker, now);
     let_go(worker, rose, now, orders);
+}
+
+void Dssp::on_resume() {
+    const Counts before = counts_;
+    counts_.revive();
+    rank_all();
+    for (WorkerId worker = 0; worker < counts_.size(); ++worker)
+        if (before.retired(worker) && gap(worker) > spec_.lower_bound) hold(worker, pushed_ns_);
 }
 
 void Dssp::note_push(WorkerId worker, Time now) {
@@ -112,10 +114,7 @@ void Dssp::let_go(WorkerId moved, bool rose, Time now, Orders& orders) {
     if (rose) by_count_.take_until(counts_.lowest(), orders.release);
     for (auto it = orders.release.begin() + first; it != orders.release.end(); ++it)
         held_ns_[at(*it)] -= now;  // minus how long it waited
-    if (orders.release.size() > few)
-        sorter_.sort(orders.release);
-    else if (orders.release.size() > 1)
-        std::sort(orders.release.begin(), orders.release.end());
+    sorter_.sort(orders.release);
     if (barrier() && !orders.release.empty()) {
         orders.release.clear();
         orders.round = true;

@@ -24,10 +24,7 @@ public:
     explicit Dssp(int lambda = 1, const DsspSpec& spec = {});
 
     PolicyTraits traits() const { return {.word = Word::ok, .rounds = barrier(), .alone = true, .controller = true}; }
-    void on_resume() {
-        counts_.revive();
-        rank_all();
-    }
+    void on_resume();
     Ready on_ready(WorkerId worker) { return waits(worker) ? Ready::hold : Ready::start; }
     void on_idle(WorkerId worker, Orders& orders);
     void on_lost(WorkerId worker, Orders& orders);

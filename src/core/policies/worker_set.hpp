@@ -3,6 +3,7 @@
 
 #include "core/types.hpp"
 
+#include <algorithm>
 #include <bit>
 #include <type_traits>
 #include <vector>
@@ -26,6 +27,7 @@ public:
     }
     /// Puts a list of different workers in order.
     void sort(std::vector<WorkerId>& list) {
+        if (list.size() <= few) return std::sort(list.begin(), list.end());
         for (const WorkerId worker : list) add(worker);
         list.clear();
         take(list);
@@ -50,6 +52,9 @@ public:
     }
 
 private:
+    /// So many are sorted faster than a set of all workers is swept.
+    static constexpr std::size_t few = 8;
+
     std::vector<std::uint64_t> words_;
 };
 

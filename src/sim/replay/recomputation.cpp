@@ -238,6 +238,10 @@ void Recomputation::on(RoleId role, const Crashed&) {
         buffers_.release(computing.gradient);
     }
     its.computing.clear();
+    for (const auto& [id, step] : its.steps)
+        for (const BufferId each : {step.first, step.second})
+            if (each != no_buffer) buffers_.release(each);
+    its.steps.clear();
     its.untaken.clear();
     for (auto& [key, sent] : channels_) {
         if (std::get<0>(key) != role && std::get<1>(key) != role) continue;

@@ -15,6 +15,7 @@
 #include <limits>
 #include <map>
 #include <optional>
+#include <set>
 
 namespace rubato::sim {
 
@@ -85,6 +86,8 @@ private:
     void tell_of(const s4u::Host& host, F&& call);
     void tell_of_start();
     void forget_routes();
+    static std::vector<s4u::Link*> links_named(const std::string& name);
+    std::vector<std::string> link_names() const;
     Flow& take_flow();
     void report_at_once(std::int64_t token, bool ok);
     void cancel_flows();
@@ -192,20 +195,37 @@ void SimgridNetwork::cancel(std::int64_t token) {
     }
 }
 
-void SimgridNetwork::degrade(const std::string& name, double bandwidth_factor, double latency_factor) {
+std::vector<s4u::Link*> SimgridNetwork::links_named(const std::string& name) {
     const s4u::Engine& engine = *s4u::Engine::get_instance();
     std::vector<s4u::Link*> links;
     // What is built from values has links by the names of the hosts and switches that they join.
     for (const char* before : {"", "link-", "link-host-", "link-switch-"})
         for (const char* after : {"", "_UP", "_DOWN"})
             if (auto* link = engine.link_by_name_or_null(before + name + after)) links.push_back(link);
-    if (links.empty()) {
-        std::vector<std::string> names;
-        for (const s4u::Link* link : engine.get_all_links())
-            if (link->get_name() != "__loopback__") names.push_back(link->get_name());
-        std::sort(names.begin(), names.end());
-        throw no_such("link", name, names);
+    return links;
+}
+
+// By the hosts and switches, where these will do.
+std::vector<std::string> SimgridNetwork::link_names() const {
+    std::set<std::string> names;
+    std::set<const s4u::Link*> named;
+    const auto name = [&](const std::string& text) {
+        for (const s4u::Link* link : links_named(text)) named.insert(link), names.insert(text);
+    };
+    for (const s4u::Host* host : platform_->hosts) name(host->get_name());
+    for (const s4u::Link* link : s4u::Engine::get_instance()->get_all_links()) {
+        const std::string& text = link->get_name();
+        if (text == "__loopback__" || named.contains(link)) continue;
+        const std::size_t at = text.starts_with("link-switch-") ? 12 : 0;
+        name(text.substr(at, text.rfind('_') - at));  // without _UP and _DOWN
+        if (!named.contains(link)) names.insert(text);
     }
+    return {names.begin(), names.end()};
+}
+
+void SimgridNetwork::degrade(const std::string& name, double bandwidth_factor, double latency_factor) {
+    const auto links = links_named(name);
+    if (links.empty()) throw no_such("link", name, link_names());
     for (s4u::Link* link : links) {
         const auto& whole = whole_.try_emplace(link, Whole{link->get_bandwidth(), link->get_latency()}).first->second;
         if (link->get_bandwidth() != whole.bandwidth * bandwidth_factor)

@@ -130,7 +130,7 @@ void Finder::look_at_faults(sim::Network& network, const sim::Placement& placeme
     const int push_every = scenario_.workers.communication.push_every;
     double worst = 1, worst_up_s = 0, worst_s = 0;
     std::size_t who = 0, others = 0;
-    for (std::size_t role = 1; role < placement.host_of_role.size(); ++role) {
+    for (std::size_t role = 1; role <= static_cast<std::size_t>(scenario_.lambda()); ++role) {
         double crashes_per_s = 0;
         for (const FaultSpec& fault : scenario_.faults) {
             if (!(fault.every_s > 0)) continue;

@@ -9,12 +9,26 @@ namespace rubato {
 
 // Sums hide gradients from a policy until they come: only one that never makes a worker wait for another's can do with
 // them, or one that waits for all of a round anyway.
+namespace {
+
+/// Every worker goes on when it asks, and every gradient is taken in.
+bool has_no_say(const PolicyTraits& traits) {
+    return traits.word == Word::inquiry && !traits.rounds && !traits.batch_order && !traits.asks && !traits.drops;
+}
+
+}  // namespace
+
 void arrange(RelayConfig& config, const PolicyTraits& traits) {
     config.rounds = traits.rounds && traits.batch_order;
     config.in_order = traits.asks || traits.drops;
-    const bool sums = traits.word == Word::inquiry && !traits.rounds && !traits.batch_order && !traits.asks &&
-                      !traits.alone && !traits.drops;
+    const bool sums = has_no_say(traits) && !traits.alone;
     config.gradients = sums ? gradients_of_relay(traits.gradients, config.lambda, config.place.workers()) : 1;
+}
+
+bool leaves_answer(const Scenario& scenario, const PolicyTraits& traits) {
+    return scenario.topology == "tree" && scenario.tree.broadcast && has_no_say(traits) &&
+           scenario.data.sampling != Sampling::shared_epoch && !scenario.workers.overlaps() &&
+           !scenario.workers.communication.any();
 }
 
 Relay::Relay(const RelayConfig& config) : config_(config), expected_(config.place.workers()) {
@@ -31,8 +45,10 @@ void Relay::on(Time, const Other&, Actions&) {
     throw std::logic_error("a relay was told of what is none of its business: " + std::string(Other::kind));
 }
 
-void Relay::on(Time, const Start& event, Actions&) {
+void Relay::on(Time, const Start& event, Actions& actions) {
     weights_ = event.weights;
+    if (!config_.answers) return;
+    for (WorkerId worker = config_.place.first; worker < config_.place.end; ++worker) answer(worker, actions);
 }
 
 void Relay::on(Time, const Delivered& event, Actions& actions) {
@@ -41,7 +57,10 @@ void Relay::on(Time, const Delivered& event, Actions& actions) {
     } else if (const auto* inquiry = std::get_if<Inquiry>(&event.message)) {
         Inquiry it = *inquiry;
         if (it.worker < 0) it.worker = event.from - 1;
-        inquire(it.worker, it, actions);
+        if (config_.answers)
+            answer(it.worker, actions);
+        else
+            inquire(it.worker, it, actions);
     } else if (const auto* gave_up = std::get_if<GaveUp>(&event.message)) {
         GaveUp it = *gave_up;
         if (it.gradient.worker < 0) it.gradient.worker = event.from - 1;

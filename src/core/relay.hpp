@@ -7,6 +7,7 @@
 #pragma once
 
 #include "core/action.hpp"
+#include "core/dealer.hpp"
 #include "core/feed.hpp"
 #include "core/policies/decision.hpp"
 #include "core/tree.hpp"
@@ -28,11 +29,17 @@ struct RelayConfig {
     /// Inquiries of a worker are not passed on before its gradients are: the policy looks at both.
     bool in_order = false;
     bool broadcast = false;  ///< it is given each new version unasked, and gives it to the relays below
+    bool answers = false;    ///< a leaf: see leaves_answer()
+    DealerConfig data;       ///< then: of the batches that its workers would draw
     bool operator==(const RelayConfig&) const = default;
 };
 
 /// What a policy with these traits wants of a relay with so many workers below it.
 void arrange(RelayConfig& config, const PolicyTraits& traits);
+
+/// Whether leaves answer their workers by themselves, with the weights that are here and batches of the workers' own:
+/// where they are given each new version, the policy has no say, and workers do not share an epoch.
+bool leaves_answer(const Scenario& scenario, const PolicyTraits& traits);
 
 class Relay {
 public:
@@ -51,6 +58,7 @@ private:
     struct Child : Receiver {
         WorkerId end = 0;           ///< of the workers there
         std::vector<Push> records;  ///< of a sum whose payload is to come
+        std::int64_t dealt = 0;     ///< batches, where a leaf answers by itself
         bool operator==(const Child&) const = default;
     };
     /// A gradient or a sum, and whose it is.
@@ -97,6 +105,8 @@ private:
     template <class M>
     void pass_down(WorkerId worker, M message, Actions& actions);
     void feed_below(Actions& actions);
+    /// As a leaf that answers by itself.
+    void answer(WorkerId worker, Actions& actions);
     void try_stop(Actions& actions);
     void try_leave(Actions& actions);
     Child& child_of(WorkerId worker);

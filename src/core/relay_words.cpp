@@ -62,6 +62,16 @@ void Relay::give(const Proceed& word, Actions& actions) {
     }
 }
 
+// One without a part of the data hears no word but the last.
+void Relay::answer(WorkerId worker, Actions& actions) {
+    if (stopping_) return;
+    Proceed word;
+    word.version = version_;
+    word.batch = own_batch(config_.data, worker, child_of(worker).dealt++);
+    word.worker = worker;
+    if (word.batch.count > 0) give(word, actions);
+}
+
 void Relay::feed_below(Actions& actions) {
     if (stopping_ || leaf(children_.front())) return;
     sends_under_way_ += feed(

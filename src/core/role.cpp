@@ -108,7 +108,10 @@ ServerConfig server_config(const Scenario& scenario, std::int64_t samples, std::
 std::vector<Role> make_roles(const Scenario& scenario, std::int64_t samples, std::int64_t parameters,
                              const RunState* state) {
     const Policy policy = make_policy(scenario.protocol, scenario.lambda());
-    const auto config = server_config(scenario, samples, parameters);
+    auto config = server_config(scenario, samples, parameters);
+    const bool leaves = leaves_answer(scenario, traits(policy));
+    config.unasked = leaves || config.tree.downcast();
+    config.draw_themselves |= leaves;
     DealerConfig dealer;
     dealer.sampling = scenario.data.sampling;
     dealer.samples = samples;
@@ -149,6 +152,8 @@ std::vector<Role> make_roles(const Scenario& scenario, std::int64_t samples, std
         relay.parameters = parameters;
         relay.batch_size = config.batch_size;
         relay.broadcast = config.broadcast;
+        relay.answers = leaves && place.children.front() <= scenario.lambda();
+        if (relay.answers) relay.data = dealer;
         arrange(relay, traits(policy));
         roles.emplace_back(Boxed(Relay(relay)));
     }

@@ -82,7 +82,6 @@ void Server::on(Time now, const Delivered& event, Actions& actions) {
         ++from.pushes;
         has_come(from);
         from.since_ns = now;
-        if (downcast() && !stopping_) assume_next(role);
         take_in(now, role, event.payload, *push, actions);
     } else if (const auto* inquiry = std::get_if<Inquiry>(&event.message)) {
         take_in(now, sender(event, inquiry->worker), event.payload, *inquiry, actions);
@@ -173,7 +172,7 @@ void Server::deal_to(RoleId to, Peer& worker, bool with_weights, Time held_ns, T
         return on_idle(policy_, to - 1, orders_);
     }
     assign(worker, batch);
-    if (downcast()) return;
+    if (config_.unasked) return;
     reply(to, worker, config_.draw_themselves ? Batch{} : batch, with_weights, held_ns, queued_ns, actions);
 }
 
@@ -196,7 +195,7 @@ void Server::reply(RoleId to, Peer& worker, const Batch& batch, bool with_weight
 
 void Server::on(Time now, const Taken& event, Actions& actions) {
     --sends_under_way_;
-    if ((downcast() && was_fed(fed_, event.id)) || (config_.broadcast && was_fed(branches_, event.id)))
+    if ((!fed_.empty() && was_fed(fed_, event.id)) || (config_.broadcast && was_fed(branches_, event.id)))
         feed_below(actions);
     if (stopping_) try_finish(now, actions);
 }

@@ -40,6 +40,8 @@ struct ServerConfig {
     CheckpointSpec checkpoint;
     Tree tree;               ///< of relays between it and the workers
     bool broadcast = false;  ///< which are given each new version unasked
+    bool unasked = false;    ///< workers begin and go on without a word of it: weights come down a tree of workers, or
+                             ///< leaves answer by themselves
     bool operator==(const ServerConfig&) const = default;
 };
 
@@ -180,9 +182,6 @@ private:
     void stop_below(Actions& actions);
     /// Gives the present version to those who are given weights unasked.
     void feed_below(Actions& actions);
-    /// Workers to which the weights come down a tree of their own begin without a word, and go on after each push.
-    bool downcast() const { return !fed_.empty(); }
-    void assume_next(RoleId role);
 
     // server_release.cpp: who may go on
     /// The first word to every worker.

@@ -77,9 +77,4 @@ void Server::feed_below(Actions& actions) {
     if (config_.broadcast) sends_under_way_ += feed(branches_, version_, payload, id, actions);
 }
 
-void Server::assume_next(RoleId role) {
-    const Batch batch = deal(role - 1);
-    if (batch.count > 0) assign(peer(role), batch);
-}
-
 }  // namespace rubato

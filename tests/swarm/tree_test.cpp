@@ -53,7 +53,14 @@ void check(const Draw& it) {
     demand(run.report.status == Status::finished,
            it.scenario.protocol.name + ": the run did not end: " + run.report.detail);
     checker.at_end();
-    check_books(it.scenario, it.samples, run.ledger, run.started);
+    auto scenario = it.scenario;
+    if (leaves_answer(scenario, traits(make_policy(scenario.protocol, scenario.lambda())))) {
+        scenario.stop = {};  // what ends an epoch may reach beyond it
+        const DealerConfig data{scenario.data.sampling, it.samples, scenario.workers.batch_size, scenario.lambda()};
+        for (const auto& row : run.ledger.gradients)
+            demand(row.batch == own_batch(data, row.worker, row.worker_seq), "a worker computed on another's batch");
+    }
+    check_books(scenario, it.samples, run.ledger, run.started);
     demand(static_cast<int>(run.ledger.workers.size()) == it.scenario.lambda(), "a worker kept no books");
     const auto& protocol = it.scenario.protocol;
     const bool pulls = it.scenario.workers.communication.pull_every == 1;

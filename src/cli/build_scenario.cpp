@@ -237,6 +237,15 @@ void try_rule(const Scenario& scenario, const Node& node) {
     }
 }
 
+TreeSpec build_tree(const Node& topology) {
+    TreeSpec spec;
+    spec.fan_out = to_int(topology.at("fan_out"));
+    spec.leaves_by_host = topology.at("leaves").text == "hosts";
+    if (const Node* weights = topology.find("weights")) spec.broadcast = weights->text == "broadcast";
+    if (const Node* fan_out = topology.find("weights_fan_out")) spec.weights_fan_out = to_int(*fan_out);
+    return spec;
+}
+
 }  // namespace
 
 Scenario build_scenario(const Node& root) {
@@ -255,10 +264,7 @@ Scenario build_scenario(const Node& root) {
     scenario.workers = build_workers(root);
     scenario.protocol = build_protocol(root.at("protocol"), scenario.lambda());
     scenario.topology = root.at("topology").at("name").text;
-    if (scenario.topology == "tree") {
-        scenario.tree.fan_out = static_cast<int>(root.at("topology").at("fan_out").whole());
-        scenario.tree.leaves_by_host = root.at("topology").at("leaves").text == "hosts";
-    }
+    if (scenario.has_relays()) scenario.tree = build_tree(root.at("topology"));
     scenario.optimizer = build_optimizer(root.at("optimizer"));
     try_rule(scenario, root.at("optimizer").at("staleness_rule"));
     scenario.stop = build_stop(root.at("stop"));

@@ -48,6 +48,13 @@ void check_model(const Node& root) {
     if (!push && cost->find("pull_bytes")) refuse(*cost, "cost", "\"push_bytes\" is missing beside pull_bytes");
 }
 
+void complete_pull(Node& root) {
+    Node& workers = *root.find("workers");
+    if (workers.at("pipeline").text != "overlap") return;
+    const bool downcast = root.at("topology").at("name").text == "tree-downcast";
+    fill(workers, "pull", Node::of(std::string(downcast ? "latest" : "prefetch")));
+}
+
 /// Whether nobody deals the workers their batches.
 bool draw_themselves(const Node& root) {
     const Node* pull = root.at("workers").find("pull");
@@ -275,6 +282,7 @@ void prepare_sections(Node& root, const std::string& default_name) {
 
 void complete(Node& root, std::vector<std::string>& notes) {
     check_model(root);
+    complete_pull(root);
     complete_data(root);
     complete_workers(root, notes);
     complete_devices(root, notes);

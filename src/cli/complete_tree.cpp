@@ -10,7 +10,20 @@ namespace rubato::cli {
 namespace {
 
 bool is_tree(const Node& root) {
-    return root.at("topology").at("name").text == "tree";
+    const std::string& name = root.at("topology").at("name").text;
+    return name == "tree" || name == "tree-downcast";
+}
+
+/// Weights that come unasked are for workers that never wait for any.
+void check_downcast(const Node& root) {
+    const Node& workers = root.at("workers");
+    if (workers.at("pipeline").text != "overlap")
+        refuse(workers.at("pipeline"), "workers.pipeline",
+               "with topology \"tree-downcast\" weights come unasked, and nobody waits for them: expected \"overlap\", "
+               "or topology \"tree\"");
+    if (const Node& pull = workers.at("pull"); pull.text != "latest")
+        refuse(pull, "workers.pull",
+               "with topology \"tree-downcast\" weights come unasked: expected \"latest\", or topology \"tree\"");
 }
 
 /// Relays of a tree by host must be known without a platform: real runs have none.
@@ -30,6 +43,7 @@ void check_hosts(const Node& root) {
 
 void complete_tree(const Node& root) {
     if (!is_tree(root)) return;
+    if (root.at("topology").at("name").text == "tree-downcast") check_downcast(root);
     if (root.at("topology").at("leaves").text == "hosts") check_hosts(root);
     if (root.find("schedule"))
         refuse(root.at("topology").at("name"), "topology.name",
@@ -51,7 +65,7 @@ void complete_tree(const Node& root) {
 }
 
 void check_tree(const Node& root, const Scenario& scenario) {
-    if (scenario.topology != "tree") return;
+    if (!scenario.has_relays()) return;
     const PolicyTraits policy = traits_of(scenario);
     if (policy.batch_order && !policy.rounds)
         refuse(root.at("protocol").at("name"), "protocol.name",

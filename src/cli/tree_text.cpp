@@ -5,6 +5,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 namespace rubato::cli {
 namespace {
 
@@ -26,6 +28,18 @@ std::string counted(std::size_t count, const char* what) {
     return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
 }
 
+/// How far the last worker is from the root, and whom the root has to send to.
+std::string downcast_text(const Tree& tree) {
+    int depth = 0;
+    for (WorkerId worker = 0; worker < tree.lambda(); ++worker) {
+        int hops = 1;
+        for (RoleId at = tree.feeder_of(worker); at != 0; at = tree.feeder_of(at - 1)) ++hops;
+        depth = std::max(depth, hops);
+    }
+    return fmt::format("weights go from the server to {}, and from worker to worker, {} at most",
+                       counted(tree.fed_by_root().size(), "worker"), counted(static_cast<std::size_t>(depth), "hop"));
+}
+
 }  // namespace
 
 std::string topology_text(const Scenario& scenario) {
@@ -34,8 +48,12 @@ std::string topology_text(const Scenario& scenario) {
     std::size_t leaves = 0;
     for (const auto& relay : tree.relays()) leaves += relay.children.front() <= scenario.lambda();
     const std::size_t above = tree.relays().size() - leaves;
-    return fmt::format("tree: 1 server, {}{}, {} workers", leaves == 1 ? "1 leaf" : fmt::format("{} leaves", leaves),
-                       above == 0 ? "" : " with " + counted(above, "relay") + " above them", scenario.lambda());
+    std::string text = fmt::format(
+        "{}: 1 server, {}{}, {} workers", scenario.topology, leaves == 1 ? "1 leaf" : fmt::format("{} leaves", leaves),
+        above == 0 ? "" : " with " + counted(above, "relay") + " above them", scenario.lambda());
+    if (tree.downcast()) text += "; " + downcast_text(tree);
+    if (scenario.tree.broadcast) text += "; each new version is sent to the relays at once";
+    return text;
 }
 
 std::vector<std::string> relay_lines(const Scenario& scenario, const sim::Placement& placement,

@@ -19,7 +19,7 @@ void arrange(RelayConfig& config, const PolicyTraits& traits) {
 
 Relay::Relay(const RelayConfig& config) : config_(config), expected_(config.place.workers()) {
     for (std::size_t i = 0; i < config.place.children.size(); ++i)
-        children_.push_back({config.place.children[i], config.place.ends[i], 0, 0, {}});
+        children_.push_back({{config.place.children[i]}, config.place.ends[i], {}});
 }
 
 void Relay::step(Time now, const Event& event, Actions& actions) {
@@ -184,6 +184,7 @@ void Relay::send_up(Actions& actions) {
 }
 
 void Relay::leave_over(const Push& record, Actions& actions) {
+    if (push_ != 0) return later_.push_back(record);
     const ActionId id = next_id();
     on_way_.push_back({id, record, Outcome::leftover});
     ++sends_under_way_;
@@ -233,9 +234,11 @@ void Relay::forget_on_way(ActionId id) {
 void Relay::on(Time, const Taken& event, Actions& actions) {
     --sends_under_way_;
     forget_on_way(event.id);
+    if (config_.broadcast && was_fed(children_, event.id)) feed_below(actions);
     if (event.id == push_) {
         push_ = 0;
         actions.add<Release>(std::exchange(pushed_, no_buffer));
+        for (const Push& record : std::exchange(later_, {})) leave_over(record, actions);
         std::vector<Message> waiting;
         waiting.swap(inquiries_);
         for (const Message& message : waiting) {
@@ -248,7 +251,7 @@ void Relay::on(Time, const Taken& event, Actions& actions) {
 }
 
 std::int64_t Relay::buffered() const {
-    std::int64_t count = static_cast<std::int64_t>(sum_.records.size());
+    auto count = static_cast<std::int64_t>(sum_.records.size() + later_.size());
     for (std::size_t i = inbox_head_; i < inbox_.size(); ++i)
         count += static_cast<std::int64_t>(inbox_[i].records.size());
     for (std::size_t i = on_way_head_; i < on_way_.size(); ++i) count += on_way_[i].outcome == Outcome::leftover;

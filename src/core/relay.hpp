@@ -7,6 +7,7 @@
 #pragma once
 
 #include "core/action.hpp"
+#include "core/feed.hpp"
 #include "core/policies/decision.hpp"
 #include "core/tree.hpp"
 
@@ -26,6 +27,7 @@ struct RelayConfig {
     bool rounds = false;
     /// Inquiries of a worker are not passed on before its gradients are: the policy looks at both.
     bool in_order = false;
+    bool broadcast = false;  ///< it is given each new version unasked, and gives it to the relays below
     bool operator==(const RelayConfig&) const = default;
 };
 
@@ -46,11 +48,8 @@ public:
     bool operator==(const Relay&) const = default;
 
 private:
-    struct Child {
-        RoleId role = 0;
+    struct Child : Receiver {
         WorkerId end = 0;           ///< of the workers there
-        Version version = 0;        ///< the last one that it was sent
-        std::int64_t replies = 0;   ///< sent to it
         std::vector<Push> records;  ///< of a sum whose payload is to come
         bool operator==(const Child&) const = default;
     };
@@ -97,6 +96,7 @@ private:
     void on_weights(const Delivered& event, const Weights& weights, Actions& actions);
     template <class M>
     void pass_down(WorkerId worker, M message, Actions& actions);
+    void feed_below(Actions& actions);
     void try_stop(Actions& actions);
     void try_leave(Actions& actions);
     Child& child_of(WorkerId worker);
@@ -121,6 +121,7 @@ private:
     int expected_ = 0;             ///< gradients of this round
     ActionId push_ = 0;            ///< the payload that is on its way up; 0: none is
     BufferId pushed_ = no_buffer;
+    std::vector<Push> later_;    ///< records that are left over, and do not overtake that payload
     std::vector<OnWay> on_way_;  ///< [on_way_head_, end) are
     std::size_t on_way_head_ = 0;
     std::vector<Message> inquiries_;  ///< and words that gradients were given up, behind gradients of their workers

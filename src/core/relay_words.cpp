@@ -21,9 +21,11 @@ void Relay::on_weights(const Delivered& event, const Weights& weights, Actions& 
     weights_ = event.payload.buffer;
     version_ = weights.version;
     ++replies_;
-    give({weights.version, weights.batch, weights.held_ns, weights.queued_ns, weights.learning_rate, false,
-          weights.worker},
-         actions);
+    if (config_.broadcast) feed_below(actions);
+    if (weights.worker >= 0)
+        give({weights.version, weights.batch, weights.held_ns, weights.queued_ns, weights.learning_rate, false,
+              weights.worker},
+             actions);
     // Those that came before their version, on another channel.
     std::vector<Proceed> later;
     for (const Proceed& word : std::exchange(words_, {}))
@@ -47,7 +49,7 @@ void Relay::on_word(const Proceed& word, Actions& actions) {
 void Relay::give(const Proceed& word, Actions& actions) {
     auto& child = child_of(word.worker);
     const WorkerId worker = leaf(child) ? -1 : word.worker;
-    ++child.replies;
+    ++child.sent;
     ++sends_under_way_;
     if (!word.onward && child.version < version_) {
         child.version = version_;
@@ -58,6 +60,16 @@ void Relay::give(const Proceed& word, Actions& actions) {
         actions.send<Proceed>(next_id(), child.role, Channel::control, {}, version, word.batch, word.held_ns,
                               word.queued_ns, word.learning_rate, word.onward, worker);
     }
+}
+
+void Relay::feed_below(Actions& actions) {
+    if (stopping_ || leaf(children_.front())) return;
+    feed(children_, version_, [&](const Child& child) {
+        ++sends_under_way_;
+        const ActionId id = next_id();
+        actions.send<Weights>(id, child.role, Channel::weights, {weights_, 0, config_.parameters}, version_);
+        return id;
+    });
 }
 
 template <class M>
@@ -77,7 +89,7 @@ void Relay::try_stop(Actions& actions) {
     stopping_ = true;
     for (const Child& child : children_) {
         ++sends_under_way_;
-        actions.send<Stop>(next_id(), child.role, Channel::control, {}, child.replies);
+        actions.send<Stop>(next_id(), child.role, Channel::control, {}, child.sent);
     }
     for (auto& child : children_) {
         for (const Push& record : child.records) leave_over(record, actions);
@@ -97,7 +109,7 @@ void Relay::try_stop(Actions& actions) {
 
 void Relay::try_leave(Actions& actions) {
     if (!stopping_ || finished_ || byes_ < config_.place.workers() || records_ < records_expected_) return;
-    if (sends_under_way_ > 0 || fold_ != 0) return;
+    if (sends_under_way_ > 0 || fold_ != 0) return;  // nothing is kept for later then
     finished_ = true;
     actions.add<Release>(std::exchange(weights_, no_buffer));
     actions.add<Finish>();
@@ -109,7 +121,8 @@ void Relay::on(Time, const Abandoned& event, Actions& actions) {
         if (outcome == Outcome::cancelled) row.end_ns = row.push_ns = -1;
     };
     for (std::size_t i = on_way_head_; i < on_way_.size(); ++i) state(on_way_[i].record, on_way_[i].outcome);
-    for (const Push& record : sum_.records) state(record, Outcome::leftover);
+    for (const auto* records : {&sum_.records, &later_})
+        for (const Push& record : *records) state(record, Outcome::leftover);
     for (std::size_t i = inbox_head_; i < inbox_.size(); ++i)
         for (const Push& record : inbox_[i].records) state(record, Outcome::leftover);
     for (const Child& child : children_)

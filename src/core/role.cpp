@@ -57,8 +57,9 @@ std::string role_name(RoleId role, int lambda) {
 }
 
 int workers_among(const std::vector<Role>& roles) {
-    return static_cast<int>(
-        std::count_if(roles.begin(), roles.end(), [](const Role& it) { return std::holds_alternative<Worker>(it); }));
+    return static_cast<int>(std::count_if(roles.begin(), roles.end(), [](const Role& it) {
+        return std::holds_alternative<Worker>(it) || std::holds_alternative<Boxed<OverlapWorker>>(it);
+    }));
 }
 
 std::string ending_text(const Finish& finish) {
@@ -98,6 +99,7 @@ ServerConfig server_config(const Scenario& scenario, std::int64_t samples, std::
     config.pause_to_evaluate = scenario.evaluate.mode == EvaluateSpec::Mode::pause;
     config.checkpoint = scenario.checkpoint;
     config.tree = make_tree(scenario);
+    config.broadcast = scenario.tree.broadcast;
     return config;
 }
 
@@ -126,7 +128,14 @@ std::vector<Role> make_roles(const Scenario& scenario, std::int64_t samples, std
         const std::int64_t begun = state ? state->server.begun.at(at) : 0;
         const WorkerRow books = state ? state->books.at(at) : WorkerRow{};
         if (scenario.workers.overlaps()) {
-            const OverlapConfig its{worker, parent, parameters, scenario.workers.pull, dealer, begun};
+            const OverlapConfig its{worker,
+                                    parent,
+                                    parameters,
+                                    scenario.workers.pull,
+                                    dealer,
+                                    begun,
+                                    config.tree.feeder_of(worker),
+                                    config.tree.fed_by(worker)};
             roles.emplace_back(Boxed(OverlapWorker(its, books)));
             continue;
         }
@@ -139,6 +148,7 @@ std::vector<Role> make_roles(const Scenario& scenario, std::int64_t samples, std
         relay.lambda = scenario.lambda();
         relay.parameters = parameters;
         relay.batch_size = config.batch_size;
+        relay.broadcast = config.broadcast;
         arrange(relay, traits(policy));
         roles.emplace_back(Boxed(Relay(relay)));
     }

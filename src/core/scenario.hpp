@@ -148,9 +148,11 @@ struct ProtocolSpec {
     double warm_epochs = 0;            ///< of hardsync, with which the run begins
 };
 
-/// topology "tree": who stands between the root and the workers.
+/// Topologies "tree" and "tree-downcast": who stands between the root and the workers.
 struct TreeSpec {
     int fan_out = 8;              ///< children of a node at most
+    int weights_fan_out = 2;      ///< "tree-downcast": of a node of the tree that weights go down, on other hosts
+    bool broadcast = false;       ///< "tree": relays are given each new version of the weights unasked
     bool leaves_by_host = false;  ///< workers of a host share a leaf, which is there, too
     bool operator==(const TreeSpec&) const = default;
 };
@@ -276,6 +278,7 @@ struct Scenario {
     int pool_threads = 0;         ///< threads for real gradients in simulation; 0: the machine's cores
 
     int lambda() const { return workers.count(); }
+    bool has_relays() const { return topology == "tree" || topology == "tree-downcast"; }
 };
 
 /// Gradients of one update under n-softsync: floor(lambda / n), at least 1 (Gupta et al. 2015, section 3.1).

@@ -13,7 +13,8 @@ Server::Server(const ServerConfig& config, const DealerConfig& dealer, const Pol
       peers_(static_cast<std::size_t>(config.lambda)),
       holds_(peers_.size()) {
     if (config.overlaps || !config.tree.star()) earlier_.resize(peers_.size());
-    for (const RoleId role : config.tree.top()) branches_.push_back({role, config.tree.relay(role).end, 0, 0, {}});
+    for (const RoleId role : config.tree.top()) branches_.push_back({{role}, config.tree.relay(role).end, {}});
+    for (const RoleId role : config.tree.fed_by_root()) fed_.push_back({role});
     if (config.warm_samples > 0) begin_warm_start();
 }
 
@@ -81,6 +82,7 @@ void Server::on(Time now, const Delivered& event, Actions& actions) {
         ++from.pushes;
         has_come(from);
         from.since_ns = now;
+        if (downcast() && !stopping_) assume_next(role);
         take_in(now, role, event.payload, *push, actions);
     } else if (const auto* inquiry = std::get_if<Inquiry>(&event.message)) {
         take_in(now, sender(event, inquiry->worker), event.payload, *inquiry, actions);
@@ -171,6 +173,7 @@ void Server::deal_to(RoleId to, Peer& worker, bool with_weights, Time held_ns, T
         return on_idle(policy_, to - 1, orders_);
     }
     assign(worker, batch);
+    if (downcast()) return;
     reply(to, worker, config_.draw_themselves ? Batch{} : batch, with_weights, held_ns, queued_ns, actions);
 }
 
@@ -191,8 +194,10 @@ void Server::reply(RoleId to, Peer& worker, const Batch& batch, bool with_weight
                               local_rate(), !pulls);
 }
 
-void Server::on(Time now, const Taken&, Actions& actions) {
+void Server::on(Time now, const Taken& event, Actions& actions) {
     --sends_under_way_;
+    if ((downcast() && was_fed(fed_, event.id)) || (config_.broadcast && was_fed(branches_, event.id)))
+        feed_below(actions);
     if (stopping_) try_finish(now, actions);
 }
 

@@ -5,6 +5,7 @@
 #include "core/action.hpp"
 #include "core/dealer.hpp"
 #include "core/dealt_again.hpp"
+#include "core/feed.hpp"
 #include "core/policy.hpp"
 #include "core/run_state.hpp"
 #include "core/tree.hpp"
@@ -37,7 +38,8 @@ struct ServerConfig {
     bool evaluate_at_end = true;
     bool pause_to_evaluate = false;  ///< evaluations wait until nothing is in flight, and hold the workers
     CheckpointSpec checkpoint;
-    Tree tree;  ///< of relays between it and the workers
+    Tree tree;               ///< of relays between it and the workers
+    bool broadcast = false;  ///< which are given each new version unasked
     bool operator==(const ServerConfig&) const = default;
 };
 
@@ -110,11 +112,8 @@ private:
     };
 
     /// A relay that it talks with instead of the workers below.
-    struct Branch {
-        RoleId role = 0;
+    struct Branch : Receiver {
         WorkerId end = 0;           ///< of the workers below
-        Version version = 0;        ///< the last one that it was sent
-        std::int64_t replies = 0;   ///< sent to it
         std::vector<Push> records;  ///< of a sum whose payload is to come
         bool operator==(const Branch&) const = default;
     };
@@ -179,6 +178,11 @@ private:
     /// Tells relays with how many gradients a round is complete; idle: workers without one, ascending.
     void tell_round(const std::vector<WorkerId>& idle, Actions& actions);
     void stop_below(Actions& actions);
+    /// Gives the present version to those who are given weights unasked.
+    void feed_below(Actions& actions);
+    /// Workers to which the weights come down a tree of their own begin without a word, and go on after each push.
+    bool downcast() const { return !fed_.empty(); }
+    void assume_next(RoleId role);
 
     // server_release.cpp: who may go on
     /// The first word to every worker.
@@ -302,6 +306,7 @@ private:
     /// By worker, the oldest first; empty where the server has the gradient of a batch before it deals the next.
     std::vector<std::vector<Dealt>> earlier_;
     std::vector<Branch> branches_;  ///< none in a star
+    std::vector<Receiver> fed_;     ///< workers, where weights go down a tree of workers
     bool flushed_ = false;
     std::vector<Work> inbox_;  ///< [inbox_head_, end) waits
     std::size_t inbox_head_ = 0;

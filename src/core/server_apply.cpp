@@ -204,6 +204,7 @@ void Server::on(Time now, const Applied& event, Actions& actions) {
     }
     if (!begun_ && pause_ == Pause::none && !stopping_) begin_workers(now, actions);  // a warm start is over
     carry_out(now, fired_ns_, actions);
+    feed_below(actions);
     drain(now, actions);
 }
 

@@ -15,7 +15,7 @@ Server::Branch& Server::branch_of(RoleId worker) {
 void Server::reply_below(RoleId to, const Peer& worker, const Batch& batch, bool pulls, Time held_ns, Time queued_ns,
                          Actions& actions) {
     auto& branch = branch_of(to);
-    ++branch.replies;
+    ++branch.sent;
     ++sends_under_way_;
     if (pulls && branch.version != version_) {
         branch.version = version_;
@@ -61,8 +61,29 @@ void Server::stop_below(Actions& actions) {
             leave_over(unapplied_row(record.worker, record, Outcome::leftover), actions);
         branch.records.clear();
         ++sends_under_way_;
-        actions.send<Stop>(next_id(), branch.role, Channel::control, {}, branch.replies);
+        actions.send<Stop>(next_id(), branch.role, Channel::control, {}, branch.sent);
     }
+    for (const Receiver& worker : fed_) {
+        ++sends_under_way_;
+        actions.send<Stop>(next_id(), worker.role, Channel::control, {}, worker.sent);
+    }
+}
+
+void Server::feed_below(Actions& actions) {
+    if (stopping_ || weights_ == no_buffer) return;
+    const auto send = [&](const Receiver& to) {
+        ++sends_under_way_;
+        const ActionId id = next_id();
+        actions.send<Weights>(id, to.role, Channel::weights, {weights_, 0, config_.parameters}, version_);
+        return id;
+    };
+    feed(fed_, version_, send);
+    if (config_.broadcast) feed(branches_, version_, send);
+}
+
+void Server::assume_next(RoleId role) {
+    const Batch batch = deal(role - 1);
+    if (batch.count > 0) assign(peer(role), batch);
 }
 
 }  // namespace rubato

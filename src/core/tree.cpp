@@ -74,18 +74,56 @@ std::vector<int> worker_hosts(const WorkersSpec& workers) {
     return hosts;
 }
 
-Tree make_tree(const Scenario& scenario) {
-    if (scenario.topology != "tree") return {};
+std::vector<RoleId> Tree::fed_by(WorkerId worker) const {
+    return downcast() ? below_[static_cast<std::size_t>(worker)] : std::vector<RoleId>{};
+}
+
+void Tree::lay_downcast(const std::vector<int>& hosts, int fan_out) {
+    feeders_.assign(hosts.size(), 0);
+    below_.assign(hosts.size(), {});
+    below_root_.clear();
+    const auto feed = [&](RoleId feeder, WorkerId worker) {
+        feeders_[static_cast<std::size_t>(worker)] = feeder;
+        (feeder == 0 ? below_root_ : below_[static_cast<std::size_t>(feeder - 1)]).push_back(worker + 1);
+    };
+    std::vector<WorkerId> firsts;  // of the hosts
+    for (WorkerId worker = 0; worker < static_cast<WorkerId>(hosts.size()); ++worker) {
+        const auto at = static_cast<std::size_t>(worker);
+        if (worker == 0 || hosts[at] != hosts[at - 1]) {
+            // Level after level: the root has the first fan_out ones, the first one the next, and so on.
+            const auto place = static_cast<int>(firsts.size());
+            feed(place < fan_out ? 0 : firsts[static_cast<std::size_t>(place / fan_out - 1)] + 1, worker);
+            firsts.push_back(worker);
+        } else {
+            const int place = worker - firsts.back() - 1;
+            feed(firsts.back() + place / fan_out + 1, worker);
+        }
+    }
+}
+
+namespace {
+
+Tree make_relays(const Scenario& scenario, const std::vector<int>& hosts) {
     const int fan_out = scenario.tree.fan_out;
     if (!scenario.tree.leaves_by_host) return {even_leaves(scenario.lambda(), fan_out), fan_out};
     std::vector<int> leaves;
     int last = -1;
-    for (const int host : worker_hosts(scenario.workers)) {
+    for (const int host : hosts) {
         if (host != last) leaves.push_back(0);
         ++leaves.back();
         last = host;
     }
     return {leaves, fan_out};
+}
+
+}  // namespace
+
+Tree make_tree(const Scenario& scenario) {
+    if (!scenario.has_relays()) return {};
+    const std::vector<int> hosts = worker_hosts(scenario.workers);
+    Tree tree = make_relays(scenario, hosts);
+    if (scenario.topology == "tree-downcast") tree.lay_downcast(hosts, scenario.tree.weights_fan_out);
+    return tree;
 }
 
 int gradients_of_relay(int gradients, int lambda, int below) {

@@ -1,6 +1,7 @@
 // Trees of servers (topology "tree"; Gupta et al. 2015, section 3.2, Rudra-adv): the root owns the version, and relays
 // stand between it and the workers. Role 0 is the root, 1 .. lambda are the workers, lambda + 1 .. the relays: first
-// the leaves, in the order of their workers, then level after level towards the root.
+// the leaves, in the order of their workers, then level after level towards the root. With topology "tree-downcast"
+// (Rudra-adv*) the weights take another way down, from worker to worker.
 #pragma once
 
 #include "core/scenario.hpp"
@@ -38,12 +39,26 @@ public:
     RoleId server_of(WorkerId worker) const { return star() ? 0 : leaf_of_[static_cast<std::size_t>(worker)]; }
     /// Relays from a worker up to the root.
     int depth() const;
+
+    /// Weights go down a tree of their own, over the root and the workers (Rudra-adv*).
+    bool downcast() const { return !below_root_.empty(); }
+    /// Who passes weights on to a worker: the root or another worker; -1: its leaf does.
+    RoleId feeder_of(WorkerId worker) const { return downcast() ? feeders_[static_cast<std::size_t>(worker)] : -1; }
+    /// Workers that are passed weights on by the root, or by a worker; ascending.
+    const std::vector<RoleId>& fed_by_root() const { return below_root_; }
+    std::vector<RoleId> fed_by(WorkerId worker) const;
+    /// Makes that tree. Each node passes weights on to the first workers of at most fan_out hosts, and to at most
+    /// fan_out workers of its own host. hosts: index of the host of each worker, ascending.
+    void lay_downcast(const std::vector<int>& hosts, int fan_out);
     bool operator==(const Tree&) const = default;
 
 private:
     std::vector<Relay> relays_;
     std::vector<RoleId> top_;
     std::vector<RoleId> leaf_of_;  ///< by worker
+    std::vector<RoleId> below_root_;
+    std::vector<RoleId> feeders_;             ///< by worker
+    std::vector<std::vector<RoleId>> below_;  ///< by worker
 };
 
 /// As few leaves as can be with at most fan_out workers each, as even as can be.

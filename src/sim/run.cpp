@@ -211,7 +211,9 @@ void Run::deliver(FlowId id, Time now) {
     due.sender = flow.from;
     const BufferId sent = delivered.payload.buffer;
     delivered.payload.buffer = buffers_.share(sent, flow.channel_index);
-    const char* kind = flow.channel != Channel::gradient ? "pull" : serves(flow.from) ? "relay" : "push";
+    // What a worker passes on is relayed, too.
+    const bool up = flow.channel == Channel::gradient;
+    const char* kind = up == serves(flow.from) ? "relay" : up ? "push" : "pull";
     span(flow.from, kind, flow.started_ns, now, flow.to, flow.bytes);
     if (crashes_in_a_row_ > 0 && flow.channel == Channel::gradient) {
         crashes_in_a_row_ = 0;

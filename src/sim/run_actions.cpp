@@ -78,7 +78,7 @@ void Run::act(RoleId role, Time now, const Send& action) {
     report_.bytes += static_cast<std::int64_t>(flow.bytes);
     const FlowId id = transport_.create(flow);
     Time at = now;
-    if (!pushes) {
+    if (!pushes && serves(role)) {  // a worker that passes weights on has no server's costs
         const Time begin = std::max(now, apply_free_ns_[static_cast<std::size_t>(role)]);
         at = occupy_apply(role, now, pull_s_);
         auto& totals = server(role);

@@ -54,7 +54,7 @@ Transport::Pair Transport::new_pair(RoleId server) {
     const auto first = static_cast<std::int32_t>(channels_.size());
     channels_.resize(channels_.size() + 6);
     for (const int direction : {0, 3})
-        channels_[static_cast<std::size_t>(first + direction + static_cast<int>(Channel::weights))].slots = 2;
+        channels_[static_cast<std::size_t>(first + direction + static_cast<int>(Channel::weights))].slots = 3;
     return {server, first};
 }
 

@@ -145,8 +145,8 @@ private:
         std::vector<Pair> others;  ///< sorted by the server
     };
 
-    // A worker computes on the model it was given until the next one has arrived whole, so the channel of weights has
-    // two slots (a double buffer); every other one has one.
+    // The channel of weights has three slots, every other one has one: a worker computes on one model while another is
+    // there to be computed on next, and one lands that is newer.
     std::int32_t channel_index(const Flow& flow) {
         // Role 0 serves all others; between those, relays come after whom they serve.
         const auto [low, high] = std::minmax(flow.from, flow.to);

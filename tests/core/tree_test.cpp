@@ -130,3 +130,35 @@ TEST_CASE("tree: a relay refuses what is not for it") {
 
 // Each is in an event queue thousands of times.
 static_assert(sizeof(Push) == 80 && sizeof(Message) == 104);
+
+TEST_CASE(
+    "tree: weights reach every worker once, over at most fan_out other hosts and fan_out neighbours of each node") {
+    CHECK(rc::check("downcast", [] {
+        const int hosts = *rc::gen::inRange(1, 60), fan_out = *rc::gen::inRange(1, 6);
+        std::vector<int> host_of;
+        for (int host = 0; host < hosts; ++host)
+            host_of.insert(host_of.end(), static_cast<std::size_t>(*rc::gen::inRange(1, 9)), host);
+        const auto lambda = static_cast<int>(host_of.size());
+        Tree tree(even_leaves(lambda, 8), 8);
+        RC_ASSERT(!tree.downcast());
+        RC_ASSERT(tree.feeder_of(0) == -1);
+        tree.lay_downcast(host_of, fan_out);
+        std::multiset<RoleId> fed(tree.fed_by_root().begin(), tree.fed_by_root().end());
+        RC_ASSERT(static_cast<int>(fed.size()) <= fan_out);
+        std::set<int> reached;
+        for (WorkerId worker = 0; worker < lambda; ++worker) {
+            int near = 0, far = 0;
+            for (const RoleId it : tree.fed_by(worker)) {
+                RC_ASSERT(tree.feeder_of(it - 1) == worker + 1);
+                const bool same =
+                    host_of[static_cast<std::size_t>(it - 1)] == host_of[static_cast<std::size_t>(worker)];
+                ++(same ? near : far);
+                if (!same) RC_ASSERT(reached.insert(host_of[static_cast<std::size_t>(it - 1)]).second);
+                fed.insert(it);
+            }
+            RC_ASSERT(near <= fan_out && far <= fan_out);
+        }
+        RC_ASSERT(static_cast<int>(fed.size()) == lambda);
+        RC_ASSERT(std::set<RoleId>(fed.begin(), fed.end()).size() == fed.size());
+    }));
+}

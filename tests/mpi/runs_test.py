@@ -74,6 +74,21 @@ class RunsTest(LaunchTest):
         self.assertEqual(weights["hardsync"], simulated["weights_hash"])
         self.assertEqual(weights["bsp"], simulated["weights_hash"])
 
+    def test_weights_that_go_from_worker_to_worker(self) -> None:
+        scenario = learning({"name": "n-softsync", "n": 1}, 4, hidden=30)
+        scenario |= {"topology": {"name": "tree-downcast", "fan_out": 3, "weights_fan_out": 1}}
+        scenario["workers"] |= {"pipeline": "overlap"}
+        summary = self.run_on("mpi", scenario, "downcast", ranks=7)
+        self.assertEqual((summary["backend"], summary["status"]), ("mpi", "finished"))
+        self.assert_books("downcast")
+        self.assert_replays("downcast", "--weights")
+        workers = self.rows("downcast", "workers.csv")
+        self.assertEqual({row["inquiries"] for row in workers}, {"0"})
+        # The root sends each version at most once to worker 0 alone, and nothing to relays.
+        passed = {(row["role"], row["peer"]) for row in self.rows("downcast", "timeline.csv")
+                  if row["kind"] in ("pull", "relay") and int(row["peer"]) in range(1, 5)}
+        self.assertEqual(passed, {("0", "1"), ("1", "2"), ("2", "3"), ("3", "4")})
+
     def test_policies_that_hold_or_drop_keep_their_books_and_replay(self) -> None:
         # What each promises of the staleness of what is applied; None: nothing.
         policies = [({"name": "bsp"}, 0), ({"name": "bsp", "update": "per-gradient"}, 3), ({"name": "asp"}, None),

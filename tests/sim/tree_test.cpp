@@ -146,52 +146,68 @@ TEST_CASE("hardsync through a tree is within 1e-5 relative of a star") {
 // The loop takes from the run only who came when, and on which version each gradient was computed: if a worker had
 // held anything but that version of the root, or if a sum had lost a gradient, the weights would be others (INV-A1).
 TEST_CASE("n-softsync through a tree: every gradient was computed on the root's own version, bit for bit") {
-    for (const int n : {1, 2, 4})
-        for (const double bandwidth : {1e12, 1e6}) {
-            auto scenario = training("n-softsync", 8, 5, 4);
-            scenario.protocol.n = n;
-            const auto task = learn::make_task(scenario);
-            std::set<std::pair<WorkerId, std::int64_t>> with_payload;
-            const auto watch = [&](Time, RoleId role, const Event& event, const Actions&) {
-                const auto* delivered = std::get_if<Delivered>(&event);
-                const auto* push = delivered ? std::get_if<Push>(&delivered->message) : nullptr;
-                if (role == 0 && push != nullptr && delivered->payload.buffer != no_buffer)
-                    with_payload.emplace(push->worker, push->worker_seq);
-            };
-            const auto run = simulate(scenario, task->samples(), {1e-5, bandwidth, 1, 3}, task.get(), -1, watch);
-            REQUIRE(run.report.status == Status::finished);
-            std::map<Version, std::vector<const GradientRow*>> updates;
-            for (const auto& row : run.ledger.gradients)
-                if (row.outcome == rubato::Outcome::applied) updates[row.apply_version].push_back(&row);
-            Loop loop{*task, scenario};
-            task->initialize(loop.weights);
-            std::vector<Vector> versions{loop.weights};
-            std::size_t stale = 0;
-            for (const auto& [version, rows] : updates) {
-                Sum folded, last, coming;  // the last sum is not folded: it completes the update
-                for (const auto* row : rows) {
-                    const auto& read = versions.at(static_cast<std::size_t>(row->read_version));
-                    coming.add(loop.gradient(read, row->worker, row->batch));
-                    stale += row->staleness() > 0;
-                    if (with_payload.count({row->worker, row->worker_seq}) == 0) continue;
-                    folded.add(last);
-                    last = std::exchange(coming, {});
-                }
-                loop.update({folded, last});
-                versions.push_back(loop.weights);
-            }
-            CAPTURE(n);
-            CAPTURE(bandwidth);
-            CHECK(stale > 20);
-            CHECK(updates.size() == run.ledger.updates.size());
-            CHECK(*run.report.weights_hash == learn::weights_hash(loop.weights));
+    for (const auto& [topology, n, bandwidth] : {std::tuple("tree", 1, 1e12),
+                                                 {"tree", 2, 1e6},
+                                                 {"tree", 4, 1e6},
+                                                 {"broadcast", 1, 1e6},
+                                                 {"broadcast", 2, 1e12},
+                                                 {"tree-downcast", 1, 1e12},
+                                                 {"tree-downcast", 1, 1e6},
+                                                 {"tree-downcast", 4, 1e6}}) {
+        auto scenario = training("n-softsync", 8, 5, 4);
+        scenario.tree.broadcast = std::string(topology) == "broadcast";
+        if (std::string(topology) == "tree-downcast") {
+            scenario.topology = topology;
+            scenario.workers.pipeline = Pipeline::overlap;
+            scenario.workers.pull = Pull::latest;
+            scenario.data.sampling = Sampling::strided;
         }
+        scenario.protocol.n = n;
+        const auto task = learn::make_task(scenario);
+        std::set<std::pair<WorkerId, std::int64_t>> with_payload;
+        const auto watch = [&](Time, RoleId role, const Event& event, const Actions&) {
+            const auto* delivered = std::get_if<Delivered>(&event);
+            const auto* push = delivered ? std::get_if<Push>(&delivered->message) : nullptr;
+            if (role == 0 && push != nullptr && delivered->payload.buffer != no_buffer)
+                with_payload.emplace(push->worker, push->worker_seq);
+        };
+        const auto run = simulate(scenario, task->samples(), {1e-5, bandwidth, 1, 3}, task.get(), -1, watch);
+        REQUIRE(run.report.status == Status::finished);
+        std::map<Version, std::vector<const GradientRow*>> updates;
+        for (const auto& row : run.ledger.gradients)
+            if (row.outcome == rubato::Outcome::applied) updates[row.apply_version].push_back(&row);
+        Loop loop{*task, scenario};
+        task->initialize(loop.weights);
+        std::vector<Vector> versions{loop.weights};
+        std::size_t stale = 0;
+        for (const auto& [version, rows] : updates) {
+            Sum folded, last, coming;  // the last sum is not folded: it completes the update
+            for (const auto* row : rows) {
+                const auto& read = versions.at(static_cast<std::size_t>(row->read_version));
+                coming.add(loop.gradient(read, row->worker, row->batch));
+                stale += row->staleness() > 0;
+                if (with_payload.count({row->worker, row->worker_seq}) == 0) continue;
+                folded.add(last);
+                last = std::exchange(coming, {});
+            }
+            loop.update({folded, last});
+            versions.push_back(loop.weights);
+        }
+        CAPTURE(topology);
+        CAPTURE(n);
+        CAPTURE(bandwidth);
+        CHECK(stale > 20);
+        CHECK(updates.size() == run.ledger.updates.size());
+        CHECK(*run.report.weights_hash == learn::weights_hash(loop.weights));
+    }
 }
 
 TEST_CASE("recomputation: runs through a tree, whatever the buffers are called and however logs were merged") {
-    const TreeSpec tree{2, false};
-    for (const char* protocol : {"hardsync", "n-softsync", "async"}) {
-        const auto run = record(protocol, 7, -1, -1, momentum(), {}, &tree);
+    TreeSpec tree;
+    tree.fan_out = 2;
+    for (const auto& [protocol, downcast] :
+         {std::pair("hardsync", false), {"n-softsync", false}, {"async", false}, {"n-softsync", true}}) {
+        const auto run = record(protocol, 7, -1, -1, momentum(), {}, &tree, downcast);
         REQUIRE(run.report.status == Status::finished);
         CAPTURE(protocol);
         for (std::uint64_t seed = 0; seed < 10; ++seed) {

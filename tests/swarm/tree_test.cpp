@@ -2,6 +2,7 @@
 // version that the root made, and no gradient is lost on its way. RUBATO_SWARM_SEED repeats one seed.
 #include "support/simulate.hpp"
 #include "swarm/draw.hpp"
+#include "swarm/tree_checker.hpp"
 
 #include <doctest/doctest.h>
 #include <cstdlib>
@@ -27,6 +28,7 @@ Draw draw_tree(std::uint64_t seed) {
     scenario.topology = "tree";
     scenario.tree.fan_out = pick(2, 6);
     scenario.tree.leaves_by_host = pick(0, 1) == 1;
+    scenario.tree.broadcast = pick(0, 2) == 0;
     auto& protocol = scenario.protocol;
     protocol.name = protocols[random.below(std::size(protocols))];
     protocol.n = pick(1, static_cast<std::uint64_t>(lambda));
@@ -42,52 +44,6 @@ Draw draw_tree(std::uint64_t seed) {
         if (protocol.name == name) scenario.workers.communication.pull_every = 1;
     return it;
 }
-
-/// INV-A2: of the gradients that workers have pushed, those that are not at the root are in relays or on their way; and
-/// what goes down: a version that the root has made, never an older one than before.
-class TreeChecker {
-public:
-    explicit TreeChecker(const Scenario& scenario)
-        : lambda_(scenario.lambda()),
-          held_(1 + static_cast<std::size_t>(lambda_) + make_tree(scenario).relays().size()) {}
-    void see(RoleId role, const Event& event, const Actions& actions) {
-        if (const auto* delivered = std::get_if<Delivered>(&event)) {
-            if (std::holds_alternative<Push>(delivered->message)) {
-                if (delivered->from <= lambda_)
-                    ++from_workers;
-                else
-                    --on_way_;
-                if (role == 0)
-                    ++at_root;
-                else
-                    ++buffered_;
-            }
-            if (const auto* weights = std::get_if<Weights>(&delivered->message)) {
-                demand(weights->version <= version_, "weights of a version that was never made");
-                auto& held = held_[static_cast<std::size_t>(role)];
-                demand(held < weights->version, "weights that were there already");
-                held = weights->version;
-            }
-        }
-        if (role == 0 && std::holds_alternative<Applied>(event)) ++version_;
-        for (const auto& action : actions.list) {
-            const auto* send = std::get_if<Send>(&action);
-            if (send == nullptr || !std::holds_alternative<Push>(send->message) || role <= lambda_) continue;
-            --buffered_;
-            ++on_way_;
-        }
-        demand(from_workers == at_root + buffered_ + on_way_ && buffered_ >= 0 && on_way_ >= 0,
-               "gradients got lost between workers and root");
-    }
-    void at_end() const { demand(buffered_ == 0 && on_way_ == 0, "gradients were left in the tree"); }
-    std::int64_t from_workers = 0, at_root = 0;
-
-private:
-    int lambda_;
-    std::vector<Version> held_;
-    Version version_ = 0;
-    std::int64_t buffered_ = 0, on_way_ = 0;
-};
 
 void check(const Draw& it) {
     TreeChecker checker(it.scenario);
@@ -166,7 +122,7 @@ TEST_CASE("tree: mean staleness of 1-softsync is between 0.9 and 1.5 where trans
         auto scenario = timing_scenario("n-softsync", lambda, 8, cv);
         scenario.workers.hosts = leaves;
         scenario.topology = "tree";
-        scenario.tree = {8, true};
+        scenario.tree.leaves_by_host = true;
         scenario.stop.updates = 400;
         const auto run = simulate(scenario, 100'000, {1e-6, 1e12, 0, 0});
         double sum = 0, count = 0;

@@ -137,7 +137,7 @@ def write(facts, cost):
     for path in (TABLE1, FIGURE9):
         text = re.sub(r'"seconds": \{[^}]*\}', f'"seconds": {{{seconds}}}', path.read_text())
         for key in COSTS:
-            text = re.sub(rf'("{key.rsplit(".", maxsplit=1)[-1]}": )[^,\n ]+', rf"\g<1>{cost!r}", text)
+            text = re.sub(rf'("{key.rsplit(".", maxsplit=1)[-1]}": )[-+.e0-9]+', rf"\g<1>{cost!r}", text)
         path.write_text(text)
 
 
@@ -180,16 +180,18 @@ def readings(facts):
 
 
 def assumptions(simulator, facts):
-    heads = [f"{name.removesuffix('-softsync')} {sets['workers.batch_size']}" for name, sets in CONFIGURATIONS]
-    print("| reading | " + " | ".join(heads) + " | " + " | ".join(SYSTEMS) + " |")
-    print("|---|" + "---:|" * (len(heads) + len(SYSTEMS)))
-    for name, sets in readings(facts).items():
-        stars = {key: value for key, value in sets.items() if not key.startswith("topology")}
-        def fitting(own, stars=stars, sets=sets):
-            return {**(sets if "topology.name" in own else stars), **own}
-        times = [f"{minutes(simulator.run(IMAGENET, fitting(own))):.0f}" for _, own in CONFIGURATIONS]
-        overlaps = [f"{simulator.overlap(fitting(own)):.0f} %" for own in SYSTEMS.values()]
-        print(f"| {name} | " + " | ".join(times + overlaps) + " |", flush=True)
+    heads = [f"{name}, {sets['workers.batch_size']}" for name, sets in CONFIGURATIONS]
+    heads += [name.replace(", computing while communicating", " + overlap") for name in SYSTEMS]
+    print("| reading | " + " | ".join(heads) + " |")
+    print("|---|" + "---:|" * len(heads))
+    for reading, sets in readings(facts).items():
+        def with_own(own, sets=sets):
+            """A star has no fan-out."""
+            tree = "topology.name" in own
+            return {**{key: value for key, value in sets.items() if tree or key != "topology.fan_out"}, **own}
+        cells = [f"{minutes(simulator.run(IMAGENET, with_own(own))):.0f}" for _, own in CONFIGURATIONS]
+        cells += [f"{simulator.overlap(with_own(own)):.1f} %" for own in SYSTEMS.values()]
+        print(f"| {reading} | " + " | ".join(cells) + " |", flush=True)
 
 
 TABLES = {"table1": table1, "imagenet": imagenet, "assumptions": assumptions}

@@ -72,7 +72,7 @@ tradeoff() {
 # Error against time as in Figure 9 of the same, and the time to an error, of trees of servers; here on Fashion-MNIST.
 figure9() {
     "$rubato" sweep scenarios/sweeps/rudra-figure9.json --out runs/figures/rudra-figure9 --keep
-    "$rubato" plot curves runs/figures/rudra-figure9 --metric test_error -o "$out/figure9.png"
+    "$rubato" plot curves runs/figures/rudra-figure9 --metric test_error --log-y -o "$out/figure9.png"
     "$rubato" table runs/figures/rudra-figure9 --value time_to_target_s --value updates_to_target \
         --value samples_to_target --value staleness.mean --value compute_utilization
 }

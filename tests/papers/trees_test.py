@@ -17,14 +17,17 @@ ROOT = Path()
 
 
 def run(scenario, sets):
-    """A summary, and the rows of workers.csv."""
+    """A summary, and the rows of workers.csv and servers.csv."""
     with tempfile.TemporaryDirectory(prefix="rubato-") as out:
         settings = [word for key, value in sets.items() for word in ("--set", f"{key}={value}")]
         done = subprocess.run([PROGRAM, "run", ROOT / "scenarios/papers" / scenario, "--quiet", "--json", "--force",
                                "--out", out, *settings], capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stderr
-        with open(Path(out) / "workers.csv", newline="", encoding="utf-8") as file:
-            return json.loads(done.stdout), list(csv.DictReader(file))
+        tables = []
+        for name in ("workers.csv", "servers.csv"):
+            with open(Path(out) / name, newline="", encoding="utf-8") as file:
+                tables.append(list(csv.DictReader(file)))
+        return json.loads(done.stdout), *tables
 
 
 def seconds(rows, *columns):
@@ -54,7 +57,7 @@ class Trees(unittest.TestCase):
 
 class Table1(Trees):
     def test_the_published_overlap(self):
-        summary, _ = run("rudra-table1.json", {})
+        summary, *_ = run("rudra-table1.json", {})
         self.assertLess(abs(100 * summary["compute_utilization"] - self.facts["star"]["percent"]), 1.5)
         self.assertEqual(summary["setting"]["topology"], "star")
 
@@ -66,14 +69,14 @@ class Table1(Trees):
         self.assertLess(1.05 * overlap["Rudra-adv, computing while communicating"], overlap["Rudra-adv*"])
 
     def test_pushes_are_hidden_behind_computation(self):
-        # A push takes time, and no worker waits for one.
-        summary, workers = run("rudra-table1.json", self.script.DOWNCAST)
+        # A leaf takes in gradients for more than two fifths of the time, and yet no worker waits for it.
+        summary, workers, servers = run("rudra-table1.json", self.script.DOWNCAST)
         self.assertLess(seconds(workers, "push_queued_s", "push_moving_s"), 0.001 * seconds(workers, "compute_s"))
-        self.assertGreater(summary["compute_utilization"], 0.99)
-        self.assertGreater(summary["communication_hidden_fraction"], 0.99)
-        # Where servers are too slow for it workers do wait: by the same figures it can be otherwise.
+        self.assertGreater(summary["compute_utilization"], 0.999)
+        self.assertGreater(seconds(servers[1:], "push_s"), 0.4 * summary["time_s"] * len(servers[1:]))
+        # Not so where it takes longer than computing.
         slow = {key: 1e-9 for key in self.script.COSTS}
-        summary, workers = run("rudra-table1.json", {**self.script.DOWNCAST, **slow})
+        _, workers, _ = run("rudra-table1.json", {**self.script.DOWNCAST, **slow})
         self.assertGreater(seconds(workers, "push_queued_s", "push_moving_s"), 0.3 * seconds(workers, "compute_s"))
 
     def test_seconds_of_a_gradient_are_published_ones(self):
@@ -117,7 +120,7 @@ class ImageNet(Trees):
             self.assertLess(1.2 * two, soft[0])
         self.assertLess(1.2 * soft[0], hard[0])
         for batch_size in (4, 8):
-            self.assertGreater(staleness["adv*-softsync", batch_size], 1.1 * staleness["adv-softsync", batch_size])
+            self.assertGreater(staleness["adv*-softsync", batch_size], 1.02 * staleness["adv-softsync", batch_size])
         self.assertEqual(staleness["base-hardsync", 16], 0)
 
     def test_the_epoch_whose_computation_was_used(self):
@@ -129,12 +132,13 @@ class ImageNet(Trees):
 
     def test_hosts_follow_from_workers(self):
         for workers, hosts in ((18, 4), (54, 8)):
-            _, rows = run("rudra-imagenet.json", {"workers.count": workers, "topology.name": "tree",
+            _, rows, _ = run("rudra-imagenet.json", {"workers.count": workers, "topology.name": "tree",
                                                   "stop.epochs": 0.001})
             self.assertEqual(len({row["host"] for row in rows}), hosts)
 
     def test_the_page_is_that_of_the_scenario(self):
-        self.lines_of_the_page("imagenet")
+        for table in ("imagenet", "assumptions"):
+            self.lines_of_the_page(table)
 
 
 class Figure9(Trees):

@@ -155,14 +155,15 @@ class Figure9(Trees):
         self.assertEqual(bare(mine["cluster"]), bare(theirs["cluster"]))
 
     def test_time_to_a_fixed_error(self):
-        with tempfile.TemporaryDirectory(prefix="rubato-") as out:
+        with tempfile.TemporaryDirectory(prefix="rubato-") as folder:
+            file, out = Path(folder) / "two-seeds.json", Path(folder) / "out"
             sweep = json.loads((ROOT / "scenarios/sweeps/rudra-figure9.json").read_text())
             sweep.update(base=str(ROOT / "scenarios/papers/rudra-figure9.json"), seeds=[1, 2])
-            (Path(out) / "two-seeds.json").write_text(json.dumps(sweep))
-            done = subprocess.run([PROGRAM, "sweep", Path(out) / "two-seeds.json", "--out", out, "-j", "2", "--quiet"],
-                                  capture_output=True, text=True, check=False)
+            file.write_text(json.dumps(sweep))
+            done = subprocess.run([PROGRAM, "sweep", file, "--out", out, "-j", "2", "--quiet"], capture_output=True,
+                                  text=True, check=False)
             self.assertEqual(done.returncode, 0, done.stderr)
-            with open(Path(out) / "aggregate.csv", newline="", encoding="utf-8") as file:
+            with open(out / "aggregate.csv", newline="", encoding="utf-8") as file:
                 rows = {row["label"].removesuffix("-softsync"): row for row in csv.DictReader(file)}
         times = [float(rows[name.removesuffix("-softsync")]["time_to_target_s.mean"]) for name in self.facts["order"]]
         self.assertEqual(times, sorted(times))

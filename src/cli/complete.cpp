@@ -272,6 +272,12 @@ std::int64_t worker_count(const Node& root) {
 
 void prepare_sections(Node& root, const std::string& default_name) {
     fill(root, "name", Node::of(default_name));
+    const Node* topology = root.find("topology");
+    const Node* name = topology && topology->is(Kind::object) ? topology->find("name") : nullptr;
+    Node* workers = root.find("workers");
+    // What it is made for, and nothing else is possible.
+    if (name && name->is(Kind::string) && name->text == "tree-downcast" && workers && workers->is(Kind::object))
+        fill(*workers, "pipeline", Node::of(std::string("overlap")));
     fill(root, "cluster", Node::object());
     Node& cluster = *root.find("cluster");
     if (!cluster.is(Kind::object) || cluster.find("platform")) return;

@@ -1,7 +1,7 @@
 // Weights that nobody asks for: whoever holds a new version gives it to its receivers.
 #pragma once
 
-#include "core/types.hpp"
+#include "core/action.hpp"
 
 namespace rubato {
 
@@ -15,16 +15,21 @@ struct Receiver {
     bool operator==(const Receiver&) const = default;
 };
 
-/// Has `send(receiver)`, which returns the id of the action, send `version` to each receiver that lacks it and is sent
-/// nothing.
-template <class Receivers, class F>
-void feed(Receivers& receivers, Version version, F&& send) {
+/// Sends `version` to each receiver that lacks it and is sent nothing. Returns the number of messages.
+template <class Receivers, class NextId>
+int feed(Receivers& receivers, Version version, const Slice& payload, NextId&& next_id, Actions& actions) {
+    int count = 0;
+    Weights weights;
+    weights.version = version;
     for (auto& it : receivers) {
         if (it.feeding != 0 || it.version >= version) continue;
         it.version = version;
         ++it.sent;
-        it.feeding = send(it);
+        it.feeding = next_id();
+        actions.add<Send>(it.feeding, it.role, Channel::weights, weights, payload);
+        ++count;
     }
+    return count;
 }
 
 /// Whether the message that was taken is one of these.

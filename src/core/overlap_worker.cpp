@@ -62,12 +62,8 @@ void OverlapWorker::on_fed(Time now, const Delivered& event, Actions& actions) {
 void OverlapWorker::pass_on(Actions& actions) {
     if (stopping_) return;
     const BufferId newest = next_weights_ != no_buffer ? next_weights_ : weights_;
-    feed(receivers_, next_version_, [&](const Receiver& to) {
-        ++sends_under_way_;
-        const ActionId id = next_id();
-        actions.send<Weights>(id, to.role, Channel::weights, {newest, 0, config_.parameters}, next_version_);
-        return id;
-    });
+    sends_under_way_ += feed(
+        receivers_, next_version_, {newest, 0, config_.parameters}, [this] { return next_id(); }, actions);
 }
 
 void OverlapWorker::try_begin(Time now, Actions& actions) {

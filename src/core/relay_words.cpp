@@ -64,12 +64,8 @@ void Relay::give(const Proceed& word, Actions& actions) {
 
 void Relay::feed_below(Actions& actions) {
     if (stopping_ || leaf(children_.front())) return;
-    feed(children_, version_, [&](const Child& child) {
-        ++sends_under_way_;
-        const ActionId id = next_id();
-        actions.send<Weights>(id, child.role, Channel::weights, {weights_, 0, config_.parameters}, version_);
-        return id;
-    });
+    sends_under_way_ += feed(
+        children_, version_, {weights_, 0, config_.parameters}, [this] { return next_id(); }, actions);
 }
 
 template <class M>

@@ -71,14 +71,10 @@ void Server::stop_below(Actions& actions) {
 
 void Server::feed_below(Actions& actions) {
     if (stopping_ || weights_ == no_buffer) return;
-    const auto send = [&](const Receiver& to) {
-        ++sends_under_way_;
-        const ActionId id = next_id();
-        actions.send<Weights>(id, to.role, Channel::weights, {weights_, 0, config_.parameters}, version_);
-        return id;
-    };
-    feed(fed_, version_, send);
-    if (config_.broadcast) feed(branches_, version_, send);
+    const Slice payload{weights_, 0, config_.parameters};
+    const auto id = [this] { return next_id(); };
+    sends_under_way_ += feed(fed_, version_, payload, id, actions);
+    if (config_.broadcast) sends_under_way_ += feed(branches_, version_, payload, id, actions);
 }
 
 void Server::assume_next(RoleId role) {

@@ -103,7 +103,7 @@ class PipelineCase(Case):
             self.assertIn(summary["weights_hash"], done.stdout, done.stderr)
         scenario["workers"]["pull"] = "prefetch"
         self.assertIn("workers.pull: with topology \"tree-downcast\" weights come unasked", self.refused(scenario))
-        scenario["workers"] = {"count": 3, "batch_size": 16}
+        scenario["workers"] = {"count": 3, "batch_size": 16, "pipeline": "blocking"}
         self.assertIn("workers.pipeline: with topology \"tree-downcast\"", self.refused(scenario))
         scenario["workers"]["pipeline"] = "overlap"
         for protocol in ("hardsync", "ssp"):

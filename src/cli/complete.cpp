@@ -246,6 +246,13 @@ void check_rest(const Node& root) {
     }
 }
 
+/// Who says which workers share a host wants a server beside them, as Rudra-adv has it.
+void complete_leaves(Node& root) {
+    Node& topology = *root.find("topology");
+    if (!among(topology.at("name").text, {"tree", "tree-downcast"})) return;
+    fill(topology, "leaves", Node::of(std::string(root.at("workers").find("hosts") ? "hosts" : "even")));
+}
+
 }  // namespace
 
 bool timing_only(const Node& root) {
@@ -287,6 +294,7 @@ void complete(Node& root, std::vector<std::string>& notes) {
     complete_devices(root, notes);
     check_faults(root.at("faults"), worker_count(root));
     complete_protocol(root);
+    complete_leaves(root);
     complete_tree(root);
     complete_stop(root);
     complete_evaluate(root);

@@ -253,7 +253,7 @@ void Relay::forget_on_way(ActionId id) {
 void Relay::on(Time, const Taken& event, Actions& actions) {
     --sends_under_way_;
     forget_on_way(event.id);
-    if (config_.broadcast && was_fed(children_, event.id)) feed_below(actions);
+    if (config_.broadcast && !leaf(children_.front()) && was_fed(children_, event.id)) feed_below(actions);
     if (event.id == push_) {
         push_ = 0;
         actions.add<Release>(std::exchange(pushed_, no_buffer));

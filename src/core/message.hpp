@@ -8,6 +8,7 @@
 
 #include "core/types.hpp"
 
+#include <limits>
 #include <string_view>
 #include <variant>
 
@@ -53,6 +54,50 @@ struct Push {
         field("worker", Rare{self.worker, -1});
     }
 };
+
+/// What a relay says of several gradients of a sum at once, where nobody wants to know more of them: in timing-only runs
+/// without gradients.csv. Instead of a Push each.
+struct Briefs {
+    static constexpr std::string_view kind = "briefs";
+    struct Gradient {
+        WorkerId worker = 0;
+        std::int32_t samples = 0;
+        std::int32_t read_version = 0, worker_seq = 0;
+        bool operator==(const Gradient&) const = default;
+        template <class Self, class F>
+        static void each(Self& self, F&& field) {
+            field("worker", self.worker);
+            field("samples", self.samples);
+            field("read_version", self.read_version);
+            field("worker_seq", self.worker_seq);
+        }
+    };
+    static constexpr std::int32_t most = 5;  ///< so that no message grows
+    std::int32_t count = 0;
+    Gradient gradients[most];
+    bool operator==(const Briefs&) const = default;
+    template <class Self, class F>
+    static void each(Self& self, F&& field) {
+        field("count", self.count);
+        for (std::int32_t i = 0; i < self.count && i < most; ++i) field("gradient", self.gradients[i]);
+    }
+};
+
+/// Whether that is all there is to say of one, but for its times and which samples they were.
+inline bool is_brief(const Push& push) {
+    constexpr std::int64_t most = std::numeric_limits<std::int32_t>::max();
+    return push.count == 1 && push.read_version <= most && push.worker_seq <= most;
+}
+
+/// As far as it is known.
+inline Push record_of(const Briefs::Gradient& brief) {
+    Push push;
+    push.read_version = brief.read_version;
+    push.worker_seq = brief.worker_seq;
+    push.batch.count = brief.samples;
+    push.worker = brief.worker;
+    return push;
+}
 
 /// Worker to server: is there anything newer than version `have`? (Gupta et al. 2015, timestamp inquiry)
 struct Inquiry {
@@ -206,6 +251,6 @@ struct Round {
 };
 
 /// A small one first: that is what an empty message is made of.
-using Message = std::variant<Inquiry, Push, Proceed, Weights, Ok, Halt, GaveUp, Stop, Bye, Flush, Round>;
+using Message = std::variant<Inquiry, Push, Proceed, Weights, Ok, Halt, GaveUp, Stop, Bye, Flush, Round, Briefs>;
 
 }  // namespace rubato

@@ -54,6 +54,8 @@ void Relay::on(Time, const Start& event, Actions& actions) {
 void Relay::on(Time, const Delivered& event, Actions& actions) {
     if (const auto* push = std::get_if<Push>(&event.message)) {
         take(event, *push, actions);
+    } else if (const auto* briefs = std::get_if<Briefs>(&event.message)) {
+        for (std::int32_t i = 0; i < briefs->count; ++i) take(event, record_of(briefs->gradients[i]), actions);
     } else if (const auto* inquiry = std::get_if<Inquiry>(&event.message)) {
         Inquiry it = *inquiry;
         if (it.worker < 0) it.worker = event.from - 1;
@@ -186,20 +188,36 @@ void Relay::on(Time, const Folded& event, Actions& actions) {
 }
 
 void Relay::send_up(Actions& actions) {
-    auto& records = sum_.records;
-    for (std::size_t i = 0; i < records.size(); ++i) {
-        const bool last = i + 1 == records.size();
-        const ActionId id = next_id();
-        on_way_.push_back({id, records[i], Outcome::leftover});
-        ++sends_under_way_;
-        Slice payload;
-        if (last) payload = {sum_.buffer, 0, config_.parameters};
-        actions.add<Send>(id, config_.place.parent, Channel::gradient, records[i], payload);
-        if (last) push_ = id;
-    }
+    send_records(actions);
+    push_ = next_id();
+    on_way_.push_back({push_, sum_.records.back(), Outcome::leftover});
+    ++sends_under_way_;
+    actions.add<Send>(push_, config_.place.parent, Channel::gradient, sum_.records.back(),
+                      Slice{sum_.buffer, 0, config_.parameters});
     pushed_ = std::exchange(sum_.buffer, no_buffer);
-    records.clear();
+    sum_.records.clear();
     expected_ = config_.place.workers();
+}
+
+void Relay::send_records(Actions& actions) {
+    const auto& records = sum_.records;
+    for (std::size_t next = 0; next + 1 < records.size();) {
+        const ActionId id = next_id();
+        ++sends_under_way_;
+        if (!config_.brief || !is_brief(records[next])) {
+            on_way_.push_back({id, records[next], Outcome::leftover});
+            actions.add<Send>(id, config_.place.parent, Channel::gradient, records[next++], Slice{});
+            continue;
+        }
+        Briefs briefs;
+        for (; next + 1 < records.size() && briefs.count < Briefs::most && is_brief(records[next]); ++next) {
+            const Push& it = records[next];
+            on_way_.push_back({id, it, Outcome::leftover});
+            briefs.gradients[briefs.count++] = {it.worker, it.batch.count, static_cast<std::int32_t>(it.read_version),
+                                                static_cast<std::int32_t>(it.worker_seq)};
+        }
+        actions.add<Send>(id, config_.place.parent, Channel::gradient, briefs, Slice{});
+    }
 }
 
 void Relay::leave_over(const Push& record, Actions& actions) {
@@ -242,9 +260,14 @@ void Relay::forget_on_way(ActionId id) {
     const auto its =
         std::lower_bound(first, on_way_.end(), id, [](const OnWay& it, ActionId value) { return it.id < value; });
     if (its == on_way_.end() || its->id != id) return;
+    auto end = its;
+    while (end != on_way_.end() && end->id == id) ++end;
     if (its != first) {
-        on_way_.erase(its);
-    } else if (2 * ++on_way_head_ >= on_way_.size()) {
+        on_way_.erase(its, end);
+        return;
+    }
+    on_way_head_ += static_cast<std::size_t>(end - its);
+    if (2 * on_way_head_ >= on_way_.size()) {
         on_way_.erase(on_way_.begin(), on_way_.begin() + static_cast<std::ptrdiff_t>(on_way_head_));
         on_way_head_ = 0;
     }

@@ -31,6 +31,7 @@ struct RelayConfig {
     bool broadcast = false;  ///< it is given each new version unasked, and gives it to the relays below
     bool answers = false;    ///< a leaf: see leaves_answer()
     DealerConfig data;       ///< then: of the batches that its workers would draw
+    bool brief = false;      ///< of the gradients in a sum it passes on no more than Briefs say
     bool operator==(const RelayConfig&) const = default;
 };
 
@@ -85,6 +86,8 @@ private:
 
     // Up: relay.cpp
     void take(const Delivered& event, const Push& push, Actions& actions);
+    /// The records of a sum, but for the last one.
+    void send_records(Actions& actions);
     /// Does what can be done with the gradients that are here.
     void relay(Actions& actions);
     /// Gradients that make what is passed on.

@@ -154,6 +154,7 @@ std::vector<Role> make_roles(const Scenario& scenario, std::int64_t samples, std
         relay.broadcast = config.broadcast;
         relay.answers = leaves && place.children.front() <= scenario.lambda();
         if (relay.answers) relay.data = dealer;
+        relay.brief = !scenario.model.gradients && !scenario.trace.gradients;
         arrange(relay, traits(policy));
         roles.emplace_back(Boxed(Relay(relay)));
     }

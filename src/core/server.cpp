@@ -75,14 +75,20 @@ RoleId sender(const Delivered& event, WorkerId worker) {
 
 }  // namespace
 
+void Server::come(Time now, RoleId role, const Slice& payload, const Push& push, Actions& actions) {
+    auto& from = peer(role);
+    ++from.pushes;
+    has_come(from);
+    from.since_ns = now;
+    take_in(now, role, payload, push, actions);
+}
+
 void Server::on(Time now, const Delivered& event, Actions& actions) {
     if (const auto* push = std::get_if<Push>(&event.message)) {
-        const RoleId role = sender(event, push->worker);
-        auto& from = peer(role);
-        ++from.pushes;
-        has_come(from);
-        from.since_ns = now;
-        take_in(now, role, event.payload, *push, actions);
+        come(now, sender(event, push->worker), event.payload, *push, actions);
+    } else if (const auto* briefs = std::get_if<Briefs>(&event.message)) {
+        for (std::int32_t i = 0; i < briefs->count; ++i)
+            come(now, briefs->gradients[i].worker + 1, {}, record_of(briefs->gradients[i]), actions);
     } else if (const auto* inquiry = std::get_if<Inquiry>(&event.message)) {
         take_in(now, sender(event, inquiry->worker), event.payload, *inquiry, actions);
     } else if (const auto* gave_up = std::get_if<GaveUp>(&event.message)) {

@@ -148,6 +148,8 @@ private:
         else
             handle(now, from, now, payload, message, actions);
     }
+    /// A gradient of a worker, or the record of one.
+    void come(Time now, RoleId role, const Slice& payload, const Push& push, Actions& actions);
     void handle(Time now, RoleId from, Time arrived_ns, const Slice& payload, const Push& push, Actions& actions);
     void handle(Time now, RoleId from, Time arrived_ns, const Slice& payload, const Inquiry& inquiry, Actions& actions);
     void handle(Time now, RoleId from, Time arrived_ns, const Slice& payload, const GaveUp& gave_up, Actions& actions);

@@ -19,16 +19,9 @@ public:
           held_(1 + static_cast<std::size_t>(lambda_) + make_tree(scenario).relays().size()) {}
     void see(RoleId role, const Event& event, const Actions& actions) {
         if (const auto* delivered = std::get_if<Delivered>(&event)) {
-            if (std::holds_alternative<Push>(delivered->message)) {
-                if (delivered->from <= lambda_)
-                    ++from_workers;
-                else
-                    --on_way_;
-                if (role == 0)
-                    ++at_root;
-                else
-                    ++buffered_;
-            }
+            const auto count = gradients_of(delivered->message);
+            (delivered->from <= lambda_ ? from_workers : on_way_) += delivered->from <= lambda_ ? count : -count;
+            (role == 0 ? at_root : buffered_) += count;
             if (const auto* weights = std::get_if<Weights>(&delivered->message)) {
                 demand(weights->version <= version_, "weights of a version that was never made");
                 auto& held = held_[static_cast<std::size_t>(role)];
@@ -47,9 +40,9 @@ public:
                     demand(one.first != role || to != send->to, "two versions at once on their way to one receiver");
                 unasked_.emplace(std::pair(role, send->id), send->to);
             }
-            if (!std::holds_alternative<Push>(send->message) || role <= lambda_) continue;
-            --buffered_;
-            ++on_way_;
+            if (role <= lambda_) continue;
+            buffered_ -= gradients_of(send->message);
+            on_way_ += gradients_of(send->message);
         }
         demand(from_workers == at_root + buffered_ + on_way_ && buffered_ >= 0 && on_way_ >= 0,
                "gradients got lost between workers and root");
@@ -58,6 +51,11 @@ public:
     std::int64_t from_workers = 0, at_root = 0;
 
 private:
+    static std::int64_t gradients_of(const Message& message) {
+        const auto* briefs = std::get_if<Briefs>(&message);
+        return briefs ? briefs->count : std::holds_alternative<Push>(message);
+    }
+
     int lambda_;
     std::vector<Version> held_;
     std::map<std::pair<RoleId, ActionId>, RoleId> unasked_;  ///< weights on their way, and to whom

@@ -47,6 +47,12 @@ void Server::step(Time now, const Event& event, Actions& actions) {
 
 void Server::on(Time now, const Start& event, Actions& actions) {
     weights_ = event.weights;
+    if (config_.shards.any() && config_.parameters == 0) {  // nobody has anything to say to it
+        actions.add<Release>(std::exchange(weights_, no_buffer));
+        finished_ = true;
+        actions.list.emplace_back(finish_);
+        return;
+    }
     if (config_.stop_ns) {
         timer_ = next_id();
         actions.add<SetTimer>(timer_, *config_.stop_ns);
@@ -75,6 +81,7 @@ RoleId sender(const Delivered& event, WorkerId worker) {
 }  // namespace
 
 void Server::on(Time now, const Delivered& event, Actions& actions) {
+    if (config_.shards.any() && (event.from == 0 || event.from > config_.lambda)) return on_other(now, event, actions);
     if (const auto* push = std::get_if<Push>(&event.message)) {
         const RoleId role = sender(event, push->worker);
         auto& from = peer(role);
@@ -82,6 +89,7 @@ void Server::on(Time now, const Delivered& event, Actions& actions) {
         has_come(from);
         from.since_ns = now;
         take_in(now, role, event.payload, *push, actions);
+        if (!idle_after_.empty()) take_idle(now, role - 1, actions);
     } else if (const auto* inquiry = std::get_if<Inquiry>(&event.message)) {
         take_in(now, sender(event, inquiry->worker), event.payload, *inquiry, actions);
     } else if (const auto* gave_up = std::get_if<GaveUp>(&event.message)) {
@@ -163,15 +171,20 @@ void Server::deal_to(RoleId to, Peer& worker, bool with_weights, Time held_ns, T
         worker.dealt_ahead = false;
         return reply(to, worker, worker.batch, with_weights, held_ns, queued_ns, actions);
     }
-    const Batch batch = deal(to - 1);
+    Batch batch;
+    if (deals())
+        batch = deal(to - 1);
+    else if (!worker.no_batch)  // whichever it is: that is no business of this shard's
+        batch.count = config_.batch_size;
     // Nothing left to compute on: the worker hears again when the run ends, or when something is left by a lost one.
     if (batch.count == 0) {
         worker.idle = true;
         if (dealer_.exhausted()) flush(actions);
+        if (config_.shards.any()) tell_idle(to - 1, actions);
         return on_idle(policy_, to - 1, orders_);
     }
     assign(worker, batch);
-    reply(to, worker, config_.draw_themselves ? Batch{} : batch, with_weights, held_ns, queued_ns, actions);
+    reply(to, worker, config_.draw_themselves || !deals() ? Batch{} : batch, with_weights, held_ns, queued_ns, actions);
 }
 
 void Server::reply(RoleId to, Peer& worker, const Batch& batch, bool with_weights, Time held_ns, Time queued_ns,
@@ -184,8 +197,8 @@ void Server::reply(RoleId to, Peer& worker, const Batch& batch, bool with_weight
     if (!branches_.empty()) return reply_below(to, worker, batch, pulls, held_ns, queued_ns, actions);
     ++sends_under_way_;
     if (with_weights && pulls)
-        actions.send<Weights>(next_id(), to, Channel::weights, {weights_, 0, config_.parameters}, version_, batch,
-                              held_ns, queued_ns, local_rate());
+        actions.send<Weights>(next_id(), to, Channel::weights, {weights_, config_.first, config_.parameters}, version_,
+                              batch, held_ns, queued_ns, local_rate());
     else
         actions.send<Proceed>(next_id(), to, Channel::control, {}, worker.version, batch, held_ns, queued_ns,
                               local_rate(), !pulls);

@@ -3,10 +3,12 @@
 #pragma once
 
 #include "core/action.hpp"
+#include "core/assembly.hpp"
 #include "core/dealer.hpp"
 #include "core/dealt_again.hpp"
 #include "core/policy.hpp"
 #include "core/run_state.hpp"
+#include "core/shards.hpp"
 #include "core/tree.hpp"
 #include "core/vector_clock.hpp"
 
@@ -19,7 +21,8 @@ namespace rubato {
 struct ServerConfig {
     int lambda = 1;
     std::int64_t samples = 1;     ///< N, of one epoch
-    std::int64_t parameters = 0;  ///< elements of the weights
+    std::int64_t parameters = 0;  ///< elements of the weights that it owns,
+    std::int64_t first = 0;       ///< from this one on
     int batch_size = 1;
     double n = 1;             ///< lambda / gradients per update, or the n of n-softsync: what staleness rules see
     OptimizerSpec optimizer;  ///< its rates and its momentum
@@ -38,6 +41,9 @@ struct ServerConfig {
     bool pause_to_evaluate = false;  ///< evaluations wait until nothing is in flight, and hold the workers
     CheckpointSpec checkpoint;
     Tree tree;  ///< of relays between it and the workers
+    Shards shards;
+    int shard = 0;            ///< which of them it is
+    bool hands_over = false;  ///< shards: at the end the first one wants the whole model
     bool operator==(const ServerConfig&) const = default;
 };
 
@@ -63,7 +69,7 @@ private:
         RoleId from = 0;
         Time arrived_ns = 0;
         Slice payload;
-        std::variant<Push, Inquiry, GaveUp, PeerDown, PeerBack> message;
+        std::variant<Push, Inquiry, GaveUp, PeerDown, PeerBack, Idle> message;
         bool operator==(const Work&) const = default;
     };
     /// A gradient that is taken in and waits for its update.
@@ -85,6 +91,7 @@ private:
         bool down = false;                  ///< has crashed, and is not back
         bool idle = false;                  ///< got no batch when it could have had one
         bool dealt_ahead = false;           ///< its batch is that of the round, and it has not asked for weights yet
+        bool no_batch = false;              ///< shard 0 has none for it
         Time since_ns = 0;                  ///< arrival of its last push, or of the wait without a batch
         std::int32_t unread = 0;            ///< batches since its last pull, that one's included; 0: it pulls next
         std::int64_t dealt = 0;             ///< gradients that it was given a batch for
@@ -119,6 +126,16 @@ private:
         bool operator==(const Branch&) const = default;
     };
 
+    /// Shards: what another one has sent, of which shard 0 is told the most and says when all is over.
+    struct Gathering {
+        ActionId evaluation = 0;  ///< that it is for; 0: for the end of the run alone
+        Version version = 0;
+        bool last = false;       ///< of the run
+        std::vector<char> came;  ///< by shard
+        Assembly whole;
+        bool operator==(const Gathering&) const = default;
+    };
+
     void on(Time now, const Start& event, Actions& actions);
     void on(Time now, const Delivered& event, Actions& actions);
     void on(Time now, const Taken& event, Actions& actions);
@@ -137,6 +154,7 @@ private:
     void on(Time now, const Restarted& event, Actions& actions);
     void on(Time now, const PeerDown& event, Actions& actions);
     void on(Time now, const PeerBack& event, Actions& actions);
+    void on(Time now, const Placed& event, Actions& actions);
 
     // server.cpp: messages, one at a time
     /// Deals with a message that has just arrived, or lets it wait its turn.
@@ -152,6 +170,7 @@ private:
     void handle(Time now, RoleId from, Time arrived_ns, const Slice& payload, const GaveUp& gave_up, Actions& actions);
     void handle(Time now, RoleId from, Time arrived_ns, const Slice& payload, const PeerDown& down, Actions& actions);
     void handle(Time now, RoleId from, Time arrived_ns, const Slice& payload, const PeerBack& back, Actions& actions);
+    void handle(Time now, RoleId from, Time arrived_ns, const Slice& payload, const Idle& idle, Actions& actions);
     void drain(Time now, Actions& actions);
     /// An inquiry whose turn it is. held: a pause has kept it waiting.
     void answer(Time now, RoleId to, Time arrived_ns, Version have, bool held, Actions& actions);
@@ -179,6 +198,30 @@ private:
     /// Tells relays with how many gradients a round is complete; idle: workers without one, ascending.
     void tell_round(const std::vector<WorkerId>& idle, Actions& actions);
     void stop_below(Actions& actions);
+
+    // server_shards.cpp: one of several, each with a part of the model
+    /// Whether it names the batches: where they come in rounds, all deal alike; otherwise shard 0 does.
+    bool deals() const { return config_.shard == 0 || traits_.rounds; }
+    /// Calls f(role) with every other shard that owns something.
+    template <class F>
+    void for_others(F&& f) const {
+        for (int shard = 1; shard < config_.shards.used(); ++shard) f(config_.shards.role(shard));
+    }
+    void on_other(Time now, const Delivered& event, Actions& actions);
+    /// Shard 0: the worker gets no batch.
+    void tell_idle(WorkerId worker, Actions& actions);
+    /// What shard 0 said of a worker takes its turn once all that the worker pushed before has come.
+    void take_idle(Time now, WorkerId worker, Actions& actions);
+    /// Hands its part to shard 0 where it has what was asked for.
+    void answer_first(Actions& actions);
+    /// Asks all for their parts; evaluation: for that one.
+    void gather(ActionId evaluation, Actions& actions);
+    void go_on_gathering(Actions& actions);
+    void stop_others(Actions& actions);
+    void state(const GradientRow& row, Actions& actions) const {
+        if (config_.shards.any()) actions.shards.push_back(shard_row(config_.shard, row));
+        if (config_.shard == 0) actions.gradients.push_back(row);
+    }
 
     // server_release.cpp: who may go on
     /// The first word to every worker.
@@ -283,8 +326,8 @@ private:
     void check_stop(Time now, Actions& actions);
     void begin_stop(Time now, Status status, Actions& actions);
     void on_bye(Time now, RoleId from, const Bye& bye, Actions& actions);
-    void leave_over(const GradientRow& row, Actions& actions);
-    void state_cancelled(WorkerId worker, const Push& begun, Actions& actions);
+    void leave_over(const GradientRow& row, Actions& actions) const;
+    void state_cancelled(WorkerId worker, const Push& begun, Actions& actions) const;
     void try_finish(Time now, Actions& actions);
     void diverge(WorkerId worker, std::int64_t worker_seq, Version version);
     bool target_reached(const EvalRow& row) const;
@@ -355,6 +398,20 @@ private:
     bool begun_ = false;         ///< the workers have had their first word
     DealtAgain again_;           ///< see ServerState
     bool interrupted_ = false;   ///< a signal came during an update
+
+    std::vector<std::int64_t> idle_after_;  ///< by worker: pushes after which shard 0 says it is idle; empty: of none
+    /// Parts that shard 0 has asked for: once the weights are of this version, and whether it is the last time.
+    struct Asked {
+        Version version = 0;
+        bool last = false;
+        bool operator==(const Asked&) const = default;
+    };
+    std::vector<Asked> asked_;
+    Version stop_at_ = -1;  ///< shard 0 has ended the run with that version
+    bool handed_over_ = false;
+    std::vector<Gathering> gatherings_;  ///< under way, the oldest first
+    bool gathers_last_ = false;          ///< the last one is begun
+    BufferId whole_ = no_buffer;         ///< the final model
 
     bool stopping_ = false, finished_ = false, diverged_ = false;
     Status status_ = Status::finished;

@@ -2,6 +2,7 @@
 
 #include "cli/complete_devices.hpp"
 #include "cli/complete_protocol.hpp"
+#include "cli/complete_shards.hpp"
 #include "cli/complete_tree.hpp"
 #include "cli/faults.hpp"
 #include "cli/suggest.hpp"
@@ -274,6 +275,7 @@ void complete(Node& root, std::vector<std::string>& notes) {
     check_faults(root.at("faults"), worker_count(root));
     complete_protocol(root);
     complete_tree(root);
+    complete_shards(root);
     complete_stop(root);
     complete_evaluate(root);
     complete_optimizer(root);

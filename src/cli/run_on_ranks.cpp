@@ -54,9 +54,8 @@ void require_ranks(const Scenario& scenario, int size) {
         (scenario.topology == "tree"      ? ", and the relays of the tree"
          : scenario.topology == "sharded" ? ", and the other shards"
                                           : "") +
-        "), but the launcher gives " +
-        std::to_string(size) + ": expected mpirun -n " + std::to_string(needed) + " rubato run ..." +
-        launcher_hint(size));
+        "), but the launcher gives " + std::to_string(size) + ": expected mpirun -n " + std::to_string(needed) +
+        " rubato run ..." + launcher_hint(size));
 }
 
 /// The launcher's word on how many there are: Open MPI's own, since it is its library that is loaded.

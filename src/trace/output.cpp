@@ -35,6 +35,7 @@ Output::Output(const Scenario& scenario, const RecorderOptions& options)
     header_.samples = options.samples;
     header_.parameters = options.parameters;
     header_.lambda = scenario.lambda();
+    if (scenario.topology == "sharded" && scenario.shards.by_layers) header_.layers = scenario.layers;
     header_.scenario = scenario.name;
     const auto& resume = options.resume;
     const TableSizes sizes = resume ? resume->mark.tables : TableSizes{};

@@ -119,7 +119,8 @@ ServerConfig server_config(const Scenario& scenario, std::int64_t samples, std::
     return config;
 }
 
-/// A shard beside the first one ends when that one says so, and neither evaluates nor looks at losses.
+/// A shard beside the first one neither evaluates nor looks at losses and clocks, and ends when that one says so, or
+/// when it has counted as much as that one will: what one takes in comes to all.
 ServerConfig shard_config(const ServerConfig& first, int shard) {
     ServerConfig config = first;
     config.shard = shard;
@@ -127,7 +128,6 @@ ServerConfig shard_config(const ServerConfig& first, int shard) {
     config.parameters = first.shards.range(shard).count;
     config.hands_over = first.learns;
     if (shard == 0) return config;
-    config.stop_updates = config.stop_gradients = config.stop_samples = std::nullopt;
     config.stop_ns = std::nullopt;
     config.target = std::nullopt;
     config.learns = config.evaluate_at_end = false;

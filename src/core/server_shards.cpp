@@ -65,7 +65,7 @@ void Server::handle(Time now, RoleId from, Time, const Slice&, const Idle& idle,
 // The versions of all shards are the same where every one of them applies what the others apply; shard 0 asks for what
 // is at least as new as its own, which comes, since everybody is pushed the same gradients.
 void Server::answer_first(Actions& actions) {
-    while (!asked_.empty() && weights_ != no_buffer && version_ >= asked_.front().version) {
+    while (!asked_.empty() && weights_ != no_buffer && (stopping_ || version_ >= asked_.front().version)) {
         handed_over_ = handed_over_ || asked_.front().last;
         asked_.erase(asked_.begin());
         ++sends_under_way_;

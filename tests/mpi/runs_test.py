@@ -75,10 +75,8 @@ class RunsTest(LaunchTest):
         self.assertEqual(weights["bsp"], simulated["weights_hash"])
 
     def test_shards_keep_their_books_and_replay(self) -> None:
-        policies = [{"name": "hardsync"}, {"name": "bsp"}, {"name": "n-softsync", "n": 2}, {"name": "async"},
-                    {"name": "ssp", "bound": 1}]
         weights = {}
-        for number, policy in enumerate(policies):
+        for number, policy in enumerate(POLICIES + [{"name": "bsp"}, {"name": "ssp", "bound": 1}]):
             with self.subTest(policy):
                 out = f"shards{number}"
                 scenario = learning(policy, 4, hidden=30) | {

@@ -268,6 +268,7 @@ void prepare_sections(Node& root, const std::string& default_name) {
 }
 
 void complete(Node& root, std::vector<std::string>& notes) {
+    complete_layers(root);
     check_model(root);
     complete_data(root);
     complete_workers(root, notes);

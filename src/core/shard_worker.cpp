@@ -210,8 +210,9 @@ void ShardWorker::cut_short(Time, Actions& actions) {
 // The first Stop of any shard ends the work; each shard tells by itself how many replies it has sent.
 void ShardWorker::on_stop(Time now, Side& side, const Stop& stop, Actions& actions) {
     side.replies_expected = stop.replies;
+    close_books(now);  // the run lasts until the last shard has ended
+    since_ns_ = now;
     if (!stopping_) {
-        close_books(now);
         stopping_ = true;
         weights_.drop_parts(actions);
         if (phase_ == Phase::computing) actions.add<Cancel>(compute_);

@@ -255,6 +255,11 @@ SummaryView read_summary(const std::string& text) try {
     read(json, "best_valid_error", view.best_valid_error);
     read(json, "test_error", view.test_error);
     read(json, "time_to_target_s", view.time_to_target_s);
+    const auto shards = json.find("shards");  // not in those of earlier versions
+    if (shards == json.end() || shards->at("each").empty()) return view;
+    for (const Json& shard : shards->at("each")) view.shard_bytes.push_back(shard.value("bytes_in", std::int64_t{0}));
+    read(*shards, "staleness_mean", view.shards_staleness);
+    read(*shards, "mixed_gradients", view.mixed_gradients);
     return view;
 } catch (const nlohmann::json::exception& error) {
     // Without the library's own number of the error.

@@ -84,9 +84,8 @@ class RunsTest(LaunchTest):
                 summary = self.run_on("mpi", scenario, out, ranks=7)
                 self.assertEqual((summary["backend"], summary["status"]), ("mpi", "finished"))
                 self.assert_replays(out, "--weights")
-                rows = self.rows(out, "shards.csv")
+                rows, each = self.rows(out, "shards.csv"), summary["shards"]["each"]
                 started = sum(summary["gradients"].values())
-                each = summary["shards"]["each"]
                 self.assertEqual([it["role"] for it in each], [0, 5, 6])
                 for shard, it in enumerate(each):
                     mine = [row for row in rows if int(row["shard"]) == shard]

@@ -13,7 +13,9 @@ public:
     /// Of weights that others may hold, too: the first part goes into a copy. Takes over the role's reference.
     void begin(BufferId weights) { weights_ = weights; }
     /// Of a copy of weights that the role goes on owning.
-    void begin_copy(ActionId id, BufferId weights, Actions& actions) { actions.add<Place>(placing_ = id, weights); }
+    void begin_copy(ActionId id, BufferId weights, Actions& actions) {
+        actions.add<Place>(placing_ = id, weights, no_buffer, Slice{});
+    }
 
     void add(const Slice& part) { parts_.push_back(part); }
     /// Whether a part waits that can be placed now; with an id of the role's then.

@@ -69,7 +69,8 @@ void Server::answer_first(Actions& actions) {
         handed_over_ = handed_over_ || asked_.front().last;
         asked_.erase(asked_.begin());
         ++sends_under_way_;
-        actions.send<Weights>(next_id(), 0, Channel::weights, {weights_, config_.first, config_.parameters}, version_);
+        actions.send<Weights>(next_id(), 0, Channel::weights, {weights_, config_.first, config_.parameters}, version_,
+                              Batch{}, Time{0}, Time{0}, 0.0, WorkerId{-1});
     }
 }
 

@@ -19,7 +19,7 @@ from rubato_analysis.table import read_table
 class Run:
     """One run. Tables are read when they are first asked for, so that a sweep of thousands stays light.
 
-    gradients, updates, evals, workers, servers, controller, faults and timeline are frames with the types of
+    gradients, updates, evals, workers, servers, controller, shards, faults and timeline are frames with the types of
     schema.TABLES: real integers (int64, or nullable Int64 where cells may be empty), float64, text, and categories
     (`outcome`, `kind`, `event`). They raise AnalysisError for a missing file or a broken line; a broken last line is
     skipped with a TraceWarning.
@@ -67,6 +67,11 @@ class Run:
     def controller(self) -> pd.DataFrame:
         """A row a question to the synchronization controller; of runs of dssp alone."""
         return self._table("controller")
+
+    @cached_property
+    def shards(self) -> pd.DataFrame:
+        """A row a gradient and shard; of runs with sharded servers alone."""
+        return self._table("shards")
 
     @cached_property
     def faults(self) -> pd.DataFrame:
@@ -156,6 +161,7 @@ def load(path: str | os.PathLike[str]) -> Run:
                inquiries pulls; float64: staleness_mean and seconds
     servers    str: host; float64: seconds; int64: all others
     controller int64: time_ns worker pushes slowest_pushes gap granted; Int64: all others
+    shards     Int64: apply_version staleness applied_ns; category: outcome; int64: all others
     faults     category: event; str: host link; Int64: role; int64: time_ns; float64: bandwidth_factor
                latency_factor
     timeline   category: kind; Int64: peer; int64: all others

@@ -108,6 +108,16 @@ TABLES: dict[str, dict[str, str]] = {
         "predicted_ns": "Int64",
         "slowest_predicted_ns": "Int64",
     },
+    "shards": {
+        "shard": "int64",
+        "worker": "int64",
+        "worker_seq": "int64",
+        "read_version": "int64",
+        "apply_version": "Int64",
+        "staleness": "Int64",
+        "applied_ns": "Int64",
+        "outcome": "category",
+    },
     "faults": {
         "time_ns": "int64",
         "event": "category",
@@ -148,6 +158,9 @@ OPTIONAL: dict[str, str] = {"grad_norm": "float64", "gap": "float64", "shard": "
 # Tables that runs of some protocols alone leave.
 OF_PROTOCOL: dict[str, str] = {"controller": "dssp"}
 
+# Tables that runs with some topologies alone leave.
+OF_TOPOLOGY: dict[str, str] = {"shards": "sharded"}
+
 # Figures of the summary that are above 0 where a table is left, which others do not have.
 OF_FIGURES: dict[str, str] = {"faults": "faults"}
 
@@ -157,6 +170,7 @@ SWITCHES: dict[str, str] = {
     "updates": "--set trace.updates=true",
     "timeline": "--timeline",
     "controller": "protocol dssp",
+    "shards": "topology sharded",
     "faults": "faults, in simulation",
 }
 
@@ -179,12 +193,13 @@ AGGREGATE_COLUMNS = ["label", "n", "diverged", "failed", "reached"]
 _INTEGERS = """gradients.applied gradients.dropped gradients.cancelled gradients.leftover samples updates staleness.max
     staleness.p50 staleness.p99 traffic.messages traffic.bytes traffic.control_messages updates_to_target
     samples_to_target setting.workers setting.batch_size setting.global_batch trace_version engine.peak_rss_bytes
-    engine.ranks faults.crashes faults.returns faults.links"""
+    engine.ranks faults.crashes faults.returns faults.links
+    shards.mixed_gradients"""
 _NUMBERS = """time_s epochs throughput.samples_per_s throughput.gradients_per_s throughput.updates_per_s
     throughput.steady_samples_per_s throughput.steady_ci95 staleness.mean staleness.steady_mean compute_utilization
     communication_hidden_fraction seconds.compute seconds.exposed_communication seconds.wait train_loss valid_error
     test_error best_valid_error time_to_target_s valid_loss test_loss gradient_norm suboptimality engine.wall_s
-    engine.messages_per_s engine.clock_residual_s"""
+    engine.messages_per_s engine.clock_residual_s shards.staleness_mean"""
 _TEXTS = "weights_hash scenario backend clock setting.protocol setting.topology setting.model setting.cost"
 
 # {dotted name of a figure in summary.json: type of its column}; others are as pandas infers.

@@ -65,9 +65,14 @@ def draw_bars(ax: Axes, table: pd.Series, style: Style) -> None:
     ax.grid(axis="x", visible=False)
 
 
+def first_updates(run: Run) -> pd.DataFrame:
+    """Those of the server or, of several, of the first one, whose staleness the summary has."""
+    return run.updates[run.updates.shard == 0]
+
+
 def draw_means(ax: Axes, series: Series, data: Data, panel: str, axis: str = "version") -> None:
     """Mean staleness of each update, eq. (2) of Gupta et al. 2015, against a column of updates.csv."""
-    updates = series.run.updates
+    updates = first_updates(series.run)
     if updates.empty:
         raise AnalysisError(f"{series.run.path}: updates.csv has no row")
     x, y = updates[axis], updates.mean_staleness
@@ -100,7 +105,7 @@ def plot(runs: list[Run]) -> tuple[Figure, Data]:
         draw_distribution(ax, series, data, "distribution")
         ax.set_title(series.label + (f" ({ending(series.run)})" if ending(series.run) else ""), loc="left", fontsize=9)
     axes[-2].set_xlabel("staleness of a gradient (versions)")
-    counts = [len(run.updates) for run in runs]
+    counts = [len(first_updates(run)) for run in runs]
     axis = "version" if max(counts) < 2 * min(counts) else "epoch"
     for series in shown:
         draw_means(below, series, data, "mean of an update", axis)

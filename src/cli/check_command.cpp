@@ -33,11 +33,17 @@ double seconds_of(Time time) {
     return static_cast<double>(time) * 1e-9;
 }
 
-void print_roles(const Scenario& scenario, const sim::Placement& placement, const std::vector<sim::HostInfo>& hosts) {
+void print_roles(const Scenario& scenario, std::int64_t parameters, const sim::Placement& placement,
+                 const std::vector<sim::HostInfo>& hosts) {
     const auto host = [&](RoleId role) -> const sim::HostInfo& {
         return hosts[static_cast<std::size_t>(placement.host_of_role[static_cast<std::size_t>(role)])];
     };
-    row("server", "on " + host(0).name);
+    if (scenario.topology == "sharded") {
+        const auto shards = shard_lines(scenario, parameters, placement, hosts);
+        for (std::size_t i = 0; i < shards.size(); ++i) row(i == 0 ? "servers" : "", shards[i]);
+    } else {
+        row("server", "on " + host(0).name);
+    }
     const auto relays = relay_lines(scenario, placement, hosts);
     for (std::size_t i = 0; i < relays.size(); ++i) row(i == 0 ? "relays" : "", relays[i]);
     // Workers that are alike share a line, and many lines are cut short.
@@ -76,12 +82,22 @@ int number(RoleId role, int lambda) {
 }
 
 /// Workers, and relays, whose routes are alike share a line; see print_roles.
-void print_routes(const Scenario& scenario, sim::Network& network, const sim::Placement& placement) {
+void print_routes(const Scenario& scenario, const Shards& shards, sim::Network& network,
+                  const sim::Placement& placement) {
     constexpr int lines_max = 12;
     const Tree tree = make_tree(scenario);
     const int lambda = scenario.lambda();
     const int last_role = lambda + static_cast<int>(tree.relays().size());
-    const auto parent = [&](RoleId role) { return role > lambda ? tree.relay(role).parent : tree.server_of(role - 1); };
+    // Of several shards the largest one takes longest.
+    const int largest = largest_shard(shards);
+    const auto parent = [&](RoleId role) {
+        if (shards.any()) return shards.role(largest);
+        return role > lambda ? tree.relay(role).parent : tree.server_of(role - 1);
+    };
+    const auto bytes = [&](std::int64_t whole) {
+        return static_cast<double>(shards.any() ? shards.bytes(whole, shards.range(largest)) : whole);
+    };
+    const std::string shard = fmt::format("shard {}", largest);
     const auto host = [&](RoleId role) { return placement.host_of_role[static_cast<std::size_t>(role)]; };
     const auto route = [&](RoleId role) { return network.route(host(role), host(parent(role))); };
     const auto alike = [&](RoleId a, RoleId b) {
@@ -96,28 +112,43 @@ void print_routes(const Scenario& scenario, sim::Network& network, const sim::Pl
                                                : fmt::format("s {}-{}", number(first, lambda), number(last, lambda)));
         const auto [bandwidth, latency] = route(first);
         const sim::HostId from = host(first), to = host(parent(first));
-        const double push = seconds_of(network.control_delay(from, to, static_cast<double>(scenario.cost.push_bytes)));
-        const double pull = seconds_of(network.control_delay(to, from, static_cast<double>(scenario.cost.pull_bytes)));
-        const char* whom = parent(first) == 0 ? "server" : first > lambda ? "the relay above" : "the leaf above";
+        const double push = seconds_of(network.control_delay(from, to, bytes(scenario.cost.push_bytes)));
+        const double pull = seconds_of(network.control_delay(to, from, bytes(scenario.cost.pull_bytes)));
+        const char* whom = shards.any()         ? shard.c_str()
+                           : parent(first) == 0 ? "server"
+                           : first > lambda     ? "the relay above"
+                                                : "the leaf above";
         const std::string width =
             std::isinf(bandwidth)
-                ? (parent(first) == 0 ? "on the server's host" : "on the same host")
+                ? (parent(first) == 0 && !shards.any() ? "on the server's host" : "on the same host")
                 : fmt::format("{}/s ({}), {}", bytes_text(bandwidth), bits_text(bandwidth), seconds_text(latency));
-        row(lines++ == 0 ? "routes" : "", fmt::format("{} to {}: {}; alone a gradient takes {}, weights back {}", who,
-                                                      whom, width, seconds_text(push), seconds_text(pull)));
+        row(lines++ == 0 ? "routes" : "",
+            fmt::format("{} to {}: {}; alone {} takes {}, weights back {}", who, whom, width,
+                        shards.any() ? "its part" : "a gradient", seconds_text(push), seconds_text(pull)));
     }
 }
 
-void print_network(const Scenario& scenario, sim::Network& network, const sim::Placement& placement) {
+/// What messages of a shard cost.
+CostSpec cost_of(const Scenario& scenario, const Shards& shards, int shard) {
+    CostSpec cost = scenario.cost;
+    if (!shards.any()) return cost;
+    cost.push_bytes = shards.bytes(cost.push_bytes, shards.range(shard));
+    cost.pull_bytes = shards.bytes(cost.pull_bytes, shards.range(shard));
+    return cost;
+}
+
+void print_network(const Scenario& scenario, const Shards& shards, sim::Network& network,
+                   const sim::Placement& placement) {
     const NetworkSpec& spec = scenario.cluster.network;
     const std::string cap = spec.concurrent_transfers > 0 ? std::to_string(spec.concurrent_transfers) : "any number of";
     row("network", fmt::format("{}, {} transfers at once in a direction of a host's link",
                                spec.model == "flow" ? "flow, sharing as CM02" : spec.model + " " + spec.simgrid, cap));
-    print_routes(scenario, network, placement);
+    print_routes(scenario, shards, network, placement);
     const ServerCostSpec& server = scenario.cluster.server;
-    row("server cost",
-        fmt::format("{} a push, {} a pull, {} an update", seconds_text(server.push(scenario.cost)),
-                    seconds_text(server.pull(scenario.cost)), seconds_text(server.update(scenario.cost))));
+    const CostSpec cost = cost_of(scenario, shards, largest_shard(shards));
+    row("server cost", fmt::format("{} a push, {} a pull, {} an update{}", seconds_text(server.push(cost)),
+                                   seconds_text(server.pull(cost)), seconds_text(server.update(cost)),
+                                   shards.any() ? fmt::format(", of shard {}", largest_shard(shards)) : ""));
 }
 
 void print_faults(const Scenario& scenario) {
@@ -167,17 +198,21 @@ std::string stop_text(const StopSpec& stop) {
 
 /// What cannot be beaten: a worker computes and pushes one after the other, unless it overlaps them, what all routes to
 /// the server share carries every push, and the server takes its time for each.
-double least_seconds(const Scenario& scenario, const Estimate& plan, sim::Network& network,
+double least_seconds(const Scenario& scenario, const Shards& shards, const Estimate& plan, sim::Network& network,
                      const sim::Placement& placement) {
-    const auto push_bytes = static_cast<double>(scenario.cost.push_bytes);
-    const sim::HostId server_host = placement.host_of_role[0];
+    const int largest = largest_shard(shards);
+    const CostSpec cost = cost_of(scenario, shards, largest);
+    const auto push_bytes = static_cast<double>(cost.push_bytes);
+    const RoleId server_role = shards.any() ? shards.role(largest) : 0;
+    const sim::HostId server_host = placement.host_of_role[static_cast<std::size_t>(server_role)];
     const Tree tree = make_tree(scenario);
     const CommunicationSpec& communication = scenario.workers.communication;
     const double every = communication.push_every;
     double rate = 0;
     for (RoleId role = 1; role <= scenario.lambda(); ++role) {
         const sim::HostId host = placement.host_of_role[static_cast<std::size_t>(role)];
-        const sim::HostId server = placement.host_of_role[static_cast<std::size_t>(tree.server_of(role - 1))];
+        const sim::HostId server =
+            placement.host_of_role[static_cast<std::size_t>(shards.any() ? server_role : tree.server_of(role - 1))];
         const double compute = every * placement.seconds(role, scenario.workers.batch_size);
         const double push = seconds_of(network.control_delay(host, server, push_bytes));
         const double cycle = scenario.workers.overlaps() ? std::max(compute, push) : compute + push;
@@ -185,12 +220,12 @@ double least_seconds(const Scenario& scenario, const Estimate& plan, sim::Networ
         rate += 1 / cycle;
     }
     if (!tree.star()) return *plan.pushes / rate;
-    const std::vector<sim::HostId> hosts(placement.host_of_role.begin() + 1, placement.host_of_role.end());
+    const auto first = placement.host_of_role.begin() + 1;
+    const std::vector<sim::HostId> hosts(first, first + scenario.lambda());
     const double link = *plan.pushes * push_bytes / network.common_bandwidth(hosts, server_host);
     const ServerCostSpec& server = scenario.cluster.server;
-    const double apply =
-        *plan.pushes * (server.push(scenario.cost) + server.pull(scenario.cost) / communication.pull_every) +
-        *plan.updates * server.update(scenario.cost);
+    const double apply = *plan.pushes * (server.push(cost) + server.pull(cost) / communication.pull_every) +
+                         *plan.updates * server.update(cost);
     return std::max({*plan.pushes / rate, link, apply});
 }
 
@@ -265,11 +300,12 @@ int check_command(const std::string& path, const std::vector<std::string>& sets,
     const Estimate plan = estimate(loaded);
 
     for (const auto& text : oddities(loaded, plan, network, placement, free_bytes("."))) warn(text);
+    const Shards shards = make_shards(scenario, loaded.parameters);
     // Before the first line is printed, as it throws where virtual time has no room for a message.
-    const double least = plan.gradients ? least_seconds(scenario, plan, network, placement) : 0;
+    const double least = plan.gradients ? least_seconds(scenario, shards, plan, network, placement) : 0;
     print_head(scenario, loaded);
-    print_roles(scenario, placement, network.hosts());
-    print_network(scenario, network, placement);
+    print_roles(scenario, loaded.parameters, placement, network.hosts());
+    print_network(scenario, shards, network, placement);
     print_faults(scenario);
     print_rest(loaded, plan);
     print_real_run(scenario, path, real_hosts);

@@ -2,6 +2,7 @@
 
 #include "cli/complete_devices.hpp"
 #include "cli/complete_protocol.hpp"
+#include "cli/complete_shards.hpp"
 #include "cli/complete_tree.hpp"
 #include "cli/faults.hpp"
 #include "cli/suggest.hpp"
@@ -287,6 +288,7 @@ void prepare_sections(Node& root, const std::string& default_name) {
 }
 
 void complete(Node& root, std::vector<std::string>& notes) {
+    complete_layers(root);
     check_model(root);
     complete_pull(root);
     complete_data(root);
@@ -296,6 +298,7 @@ void complete(Node& root, std::vector<std::string>& notes) {
     complete_protocol(root);
     complete_leaves(root);
     complete_tree(root);
+    complete_shards(root);
     complete_stop(root);
     complete_evaluate(root);
     complete_optimizer(root);

@@ -2,6 +2,7 @@
 
 #include "cli/protocol_text.hpp"
 #include "cli/tree_text.hpp"
+#include "core/shards.hpp"
 #include "core/tree.hpp"
 #include "learn/task.hpp"
 
@@ -17,6 +18,7 @@ namespace {
 // Measured means of the rows that a run writes, bytes.
 constexpr double gradient_row = 100;
 constexpr double update_row = 50;
+constexpr double shard_row_bytes = 35;
 constexpr double timeline_of_gradient = 150;
 constexpr double events_of_gradient = 2400;
 
@@ -127,9 +129,12 @@ Estimate estimate(const Loaded& loaded) {
                                std::min(pushes, *result.updates * static_cast<double>(tree.relays().size())) *
                                    static_cast<double>(scenario.cost.pull_bytes);
     }
+    const double shards = make_shards(scenario, loaded.parameters).used();
+    result.messages = *result.messages * shards;
     double disk = 4000;
     if (scenario.trace.gradients) disk += std::min(pushes, gradients / scenario.trace.every) * gradient_row;
-    if (scenario.trace.updates) disk += *result.updates * update_row;
+    if (scenario.trace.gradients && scenario.topology == "sharded") disk += shards * gradients * shard_row_bytes;
+    if (scenario.trace.updates) disk += shards * *result.updates * update_row;
     if (scenario.trace.timeline) disk += gradients * timeline_of_gradient;
     if (scenario.trace.events) disk += gradients * events_of_gradient;
     result.disk_bytes = disk;

@@ -138,6 +138,7 @@ std::unique_ptr<LoggedRun> open_recorded(const std::string& directory) {
     }
     run->loaded.samples = run->header.samples;
     run->loaded.parameters = run->header.parameters;
+    if (!run->header.layers.empty()) run->loaded.scenario.layers = run->header.layers;
     complete_schedule(run->loaded);
     run->log.clear();
     run->log.seekg(0);
@@ -146,7 +147,7 @@ std::unique_ptr<LoggedRun> open_recorded(const std::string& directory) {
 }
 
 std::vector<trace::Place> recorded_places(const LoggedRun& run) {
-    std::vector<trace::Place> places(static_cast<std::size_t>(run.loaded.scenario.lambda()) + 1);
+    std::vector<trace::Place> places(static_cast<std::size_t>(roles_of(run.loaded.scenario)));
     const fs::path folder(run.directory);
     read_places(folder / "workers.csv", "worker", 1, places);
     read_places(folder / "servers.csv", "role", 0, places);

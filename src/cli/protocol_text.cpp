@@ -104,7 +104,10 @@ std::string pipeline_text(const Scenario& scenario) {
                  "workers draw their own batches";
 }
 
-std::vector<std::string> staleness_sentences(const Scenario& scenario) {
+namespace {
+
+/// Of one that has the whole model, or of a shard and its part.
+std::vector<std::string> staleness_at_a_server(const Scenario& scenario) {
     const ProtocolSpec& protocol = scenario.protocol;
     const PolicyTraits policy = traits_of(scenario);
     if (scenario.workers.communication.pull_every > 1) {
@@ -156,6 +159,19 @@ std::vector<std::string> staleness_sentences(const Scenario& scenario) {
                         "wait in relays and weights pass through them",
                         static_cast<double>(lambda - 1) / policy.gradients)};
     return {no_bound(policy.gradients, lambda)};
+}
+
+}  // namespace
+
+std::vector<std::string> staleness_sentences(const Scenario& scenario) {
+    auto sentences = staleness_at_a_server(scenario);
+    if (scenario.topology != "sharded") return sentences;
+    if (const PolicyTraits policy = traits_of(scenario); policy.rounds && policy.batch_order)
+        sentences.emplace_back("all shards have the same version in a round: the weights are those of one server");
+    else
+        sentences.emplace_back(
+            "this holds for each shard and its own versions; a gradient may be computed on different ones");
+    return sentences;
 }
 
 }  // namespace rubato::cli

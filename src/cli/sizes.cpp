@@ -1,5 +1,6 @@
 // What only other rooms know: samples of an epoch, parameters of a model; and then, where a schedule ends.
 #include "cli/complete.hpp"
+#include "cli/complete_shards.hpp"
 #include "cli/load.hpp"
 #include "learn/task.hpp"
 
@@ -31,6 +32,9 @@ void complete_from_learning(Loaded& loaded) {
     if (const Node* epochs = stop.find("epochs"); epochs && epochs->number * static_cast<double>(size.samples) < 0.5)
         throw InputError(epochs->where, "stop.epochs",
                          "asks for not one of the " + std::to_string(size.samples) + " training samples of an epoch");
+    // Those of what learns; without gradients, of what is charged, unless that has none.
+    if (scenario.model.gradients || scenario.layers.empty()) scenario.layers = size.layers;
+    check_layers(loaded.tree, scenario);
     CostSpec& cost = scenario.cost;
     // float32 weights and gradients.
     const Node* given = loaded.tree.find("cost");

@@ -1,5 +1,6 @@
 #include "cli/tree_text.hpp"
 
+#include "cli/estimate.hpp"
 #include "cli/protocol_text.hpp"
 #include "core/relay.hpp"
 
@@ -44,6 +45,10 @@ std::string downcast_text(const Tree& tree) {
 
 std::string topology_text(const Scenario& scenario) {
     const Tree tree = make_tree(scenario);
+    if (scenario.topology == "sharded")
+        return fmt::format("sharded: {}, split by {}, {} workers",
+                           counted(static_cast<std::size_t>(scenario.shards.count), "server"),
+                           scenario.shards.by_layers ? "layers" : "bytes", scenario.lambda());
     if (tree.star()) return fmt::format("{}: 1 server, {} workers", scenario.topology, scenario.lambda());
     std::size_t leaves = 0;
     for (const auto& relay : tree.relays()) leaves += relay.children.front() <= scenario.lambda();
@@ -83,6 +88,45 @@ std::vector<std::string> relay_lines(const Scenario& scenario, const sim::Placem
                         one.workers(), leaf ? "" : fmt::format(" and {}", counted(one.children.size(), "relay")),
                         passed_on(relay_of(scenario, one))));
     }
+    return lines;
+}
+
+int largest_shard(const Shards& shards) {
+    int largest = 0;
+    for (int shard = 1; shard < shards.count(); ++shard)
+        if (shards.range(shard).count > shards.range(largest).count) largest = shard;
+    return largest;
+}
+
+std::vector<std::string> shard_lines(const Scenario& scenario, std::int64_t parameters, const sim::Placement& placement,
+                                     const std::vector<sim::HostInfo>& hosts) {
+    constexpr int lines_max = 12;
+    const Shards shards = make_shards(scenario, parameters);
+    const auto host = [&](int shard) {
+        return hosts[static_cast<std::size_t>(placement.host_of_role[static_cast<std::size_t>(shards.role(shard))])]
+            .name;
+    };
+    std::vector<std::string> lines;
+    for (int first = 0, last = 0; first < shards.used(); first = last + 1) {
+        if (static_cast<int>(lines.size()) == lines_max) {
+            lines.push_back(fmt::format("... and {} more", shards.used() - first));
+            break;
+        }
+        const Range& range = shards.range(first);
+        for (last = first; last + 1 < shards.used() && shards.range(last + 1).count == range.count;) ++last;
+        const std::string size = bytes_text(static_cast<double>(shards.bytes(scenario.cost.push_bytes, range)));
+        lines.push_back(fmt::format(
+            "{} on {}: {} of a gradient{}, {:.3g} %",
+            first == last ? fmt::format("shard {}", first) : fmt::format("shards {}-{}", first, last),
+            first == last ? host(first) : host(first) + " to " + host(last), size, first == last ? "" : " each",
+            100.0 * static_cast<double>(range.count) / static_cast<double>(shards.total())));
+    }
+    if (const int empty = shards.count() - shards.used(); empty > 0)
+        lines.push_back(fmt::format("{} without parameters, as there are only {}: they take part in nothing",
+                                    counted(static_cast<std::size_t>(empty), "shard"),
+                                    scenario.shards.by_layers
+                                        ? counted(scenario.layers.size(), "layer")
+                                        : counted(static_cast<std::size_t>(shards.total()), "element")));
     return lines;
 }
 

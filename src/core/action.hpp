@@ -99,6 +99,7 @@ struct Fold {
     Version version = 0;
     Version read_version = 0;
     WorkerId worker = -1;
+    std::int64_t first = 0, count = 0;  ///< elements that it is about; count 0: all
     bool operator==(const Fold&) const = default;
     template <class Self, class F>
     static void each(Self& self, F&& field) {
@@ -110,6 +111,8 @@ struct Fold {
         field("version", self.version);
         field("read_version", self.read_version);
         field("worker", self.worker);
+        field("first", Rare{self.first, 0});
+        field("count", Rare{self.count, 0});
     }
 };
 
@@ -183,6 +186,7 @@ struct Update {
     Version from = 0;
     std::int32_t first_step = 0;
     std::int32_t step_count = 1;
+    std::int64_t first = 0, count = 0;  ///< elements that it is about; count 0: all. Others of the result are anything
     bool operator==(const Update&) const = default;
     template <class Self, class F>
     static void each(Self& self, F&& field) {
@@ -191,6 +195,27 @@ struct Update {
         field("from", self.from);
         field("first_step", self.first_step);
         field("step_count", self.step_count);
+        field("first", Rare{self.first, 0});
+        field("count", Rare{self.count, 0});
+    }
+};
+
+/// Copies `part` into the same place of `whole` (no_buffer: a new one, with the contents of `weights`), in the compute
+/// lane of a worker and the apply lane of a server; ends in Placed. A part without a buffer: nothing is copied. Takes
+/// over the role's reference to `whole`, which nobody else has, and holds `weights` and the part.
+struct Place {
+    static constexpr std::string_view kind = "place";
+    ActionId id = 0;
+    BufferId weights = no_buffer;
+    BufferId whole = no_buffer;
+    Slice part;
+    bool operator==(const Place&) const = default;
+    template <class Self, class F>
+    static void each(Self& self, F&& field) {
+        field("id", self.id);
+        field("weights", self.weights);
+        field("whole", self.whole);
+        field("part", self.part);
     }
 };
 
@@ -271,7 +296,7 @@ struct Finish {
 };
 
 using Action = std::variant<Send, Compute, Cancel, Fold, Update, Evaluate, Save, Release, SetTimer, Finish, Keep,
-                            Forget, LocalStep>;
+                            Forget, LocalStep, Place>;
 
 /// The output of one step. Drivers keep one and clear it, so that a step allocates nothing in the steady state.
 struct Actions {
@@ -283,6 +308,7 @@ struct Actions {
     std::vector<EvalRow> evals;
     std::vector<WorkerRow> workers;
     std::vector<ControllerRow> controller;
+    std::vector<ShardRow> shards;
 
     /// Appends an action made from its fields, in place: processors stall where a copy follows the fields at once.
     template <class A, class... Fields>
@@ -303,7 +329,9 @@ struct Actions {
         it.payload = payload;
     }
     /// Whether there are rows. Those of a controller come with an update only.
-    bool stated() const { return !gradients.empty() || !updates.empty() || !evals.empty() || !workers.empty(); }
+    bool stated() const {
+        return !gradients.empty() || !updates.empty() || !evals.empty() || !workers.empty() || !shards.empty();
+    }
     /// Empties all but the rows.
     void clear_orders() {
         list.clear();
@@ -318,6 +346,7 @@ struct Actions {
         evals.clear();
         workers.clear();
         controller.clear();
+        shards.clear();
     }
     bool operator==(const Actions&) const = default;
 };

@@ -126,6 +126,19 @@ struct Stepped {
     }
 };
 
+/// Completion of Place. The role owns one reference to `weights`.
+struct Placed {
+    static constexpr std::string_view kind = "placed";
+    ActionId id = 0;
+    BufferId weights = no_buffer;
+    bool operator==(const Placed&) const = default;
+    template <class Self, class F>
+    static void each(Self& self, F&& field) {
+        field("id", self.id);
+        field("weights", self.weights);
+    }
+};
+
 /// Figures of one version. Errors are fractions in [0, 1]; what the model or the data cannot tell is empty.
 struct Metrics {
     std::optional<double> valid_loss, valid_error, test_loss, test_error;
@@ -254,6 +267,6 @@ struct Abandoned {
 
 using Event =
     std::variant<Start, Delivered, Taken, GradientReady, Cancelled, Folded, Applied, Evaluated, Saved, TimerFired,
-                 Interrupted, PeerLost, Abandoned, Stepped, Crashed, Restarted, PeerDown, PeerBack>;
+                 Interrupted, PeerLost, Abandoned, Stepped, Crashed, Restarted, PeerDown, PeerBack, Placed>;
 
 }  // namespace rubato

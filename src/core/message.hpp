@@ -55,8 +55,8 @@ struct Push {
     }
 };
 
-/// What a relay says of several gradients of a sum at once, where nobody wants to know more of them: in timing-only runs
-/// without gradients.csv. Instead of a Push each.
+/// What a relay says of several gradients of a sum at once, where nobody wants to know more of them: in timing-only
+/// runs without gradients.csv. Instead of a Push each.
 struct Briefs {
     static constexpr std::string_view kind = "briefs";
     struct Gradient {
@@ -100,6 +100,7 @@ inline Push record_of(const Briefs::Gradient& brief) {
 }
 
 /// Worker to server: is there anything newer than version `have`? (Gupta et al. 2015, timestamp inquiry)
+/// Shard 0 to the other ones: your part of the weights, once it is at least of version `have`.
 struct Inquiry {
     static constexpr std::string_view kind = "inquiry";
     Version have = 0;
@@ -135,7 +136,8 @@ struct Proceed {
     }
 };
 
-/// Server to worker: the payload is the model at `version`. An empty batch means: keep it and wait.
+/// Server to worker: the payload is the model at `version`. An empty batch means: keep it and wait; among shards only
+/// the first one's says so, unless all deal alike. A shard to shard 0: its part of the model.
 struct Weights {
     static constexpr std::string_view kind = "weights";
     Version version = 0;
@@ -200,13 +202,17 @@ struct GaveUp {
 
 /// Server to worker: the run is over; answer with Bye once `replies` replies (Proceed or Weights) have come in all.
 /// Channels are ordered each by itself, so a Stop may overtake a model that is still on its way.
+///
+/// Shard 0 to the other ones: go on until your weights are of `version`, and then end.
 struct Stop {
     static constexpr std::string_view kind = "stop";
     std::int64_t replies = 0;
+    Version version = -1;
     bool operator==(const Stop&) const = default;
     template <class Self, class F>
     static void each(Self& self, F&& field) {
         field("replies", self.replies);
+        field("version", Rare{self.version, -1});
     }
 };
 
@@ -250,7 +256,20 @@ struct Round {
     }
 };
 
+/// Shard 0 to the other ones: after its first `pushes` pushes the worker gets no batch, and pushes nothing more.
+struct Idle {
+    static constexpr std::string_view kind = "idle";
+    WorkerId worker = 0;
+    std::int64_t pushes = 0;
+    bool operator==(const Idle&) const = default;
+    template <class Self, class F>
+    static void each(Self& self, F&& field) {
+        field("worker", self.worker);
+        field("pushes", self.pushes);
+    }
+};
+
 /// A small one first: that is what an empty message is made of.
-using Message = std::variant<Inquiry, Push, Proceed, Weights, Ok, Halt, GaveUp, Stop, Bye, Flush, Round, Briefs>;
+using Message = std::variant<Inquiry, Push, Proceed, Weights, Ok, Halt, GaveUp, Stop, Bye, Flush, Round, Briefs, Idle>;
 
 }  // namespace rubato

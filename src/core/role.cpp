@@ -42,24 +42,41 @@ const ServerState* saved_state(const Role& role) {
 WorkerRow books(const Role& role, Time now) {
     if (const auto* worker = std::get_if<Worker>(&role)) return worker->books(now);
     if (const auto* worker = std::get_if<Boxed<OverlapWorker>>(&role)) return (**worker).books(now);
+    if (const auto* worker = std::get_if<Boxed<ShardWorker>>(&role)) return (**worker).books(now);
     return {};
 }
 
 std::int64_t gradients_begun(const Role& role) {
     if (const auto* worker = std::get_if<Worker>(&role)) return worker->begun();
     if (const auto* worker = std::get_if<Boxed<OverlapWorker>>(&role)) return (**worker).begun();
+    if (const auto* worker = std::get_if<Boxed<ShardWorker>>(&role)) return (**worker).begun();
     return 0;
 }
 
-std::string role_name(RoleId role, int lambda) {
+std::string role_name(RoleId role, int lambda, bool sharded) {
+    if (sharded && (role == 0 || role > lambda)) return "shard " + std::to_string(role == 0 ? 0 : role - lambda);
     if (role > lambda) return "relay " + std::to_string(role - lambda - 1);
     return role == 0 ? "server" : "worker " + std::to_string(role - 1);
 }
 
+std::string role_name(RoleId role, const Scenario& scenario) {
+    return role_name(role, scenario.lambda(), scenario.topology == "sharded");
+}
+
 int workers_among(const std::vector<Role>& roles) {
     return static_cast<int>(std::count_if(roles.begin(), roles.end(), [](const Role& it) {
-        return std::holds_alternative<Worker>(it) || std::holds_alternative<Boxed<OverlapWorker>>(it);
+        return !std::holds_alternative<Boxed<Server>>(it) && !std::holds_alternative<Boxed<Relay>>(it);
     }));
+}
+
+bool sharded(const std::vector<Role>& roles) {
+    return std::any_of(roles.begin(), roles.end(),
+                       [](const Role& it) { return std::holds_alternative<Boxed<ShardWorker>>(it); });
+}
+
+RoleId roles_of(const Scenario& scenario) {
+    const int shards = scenario.topology == "sharded" ? scenario.shards.count : 1;
+    return scenario.lambda() + shards + static_cast<RoleId>(make_tree(scenario).relays().size());
 }
 
 std::string ending_text(const Finish& finish) {
@@ -103,6 +120,22 @@ ServerConfig server_config(const Scenario& scenario, std::int64_t samples, std::
     return config;
 }
 
+/// A shard beside the first one neither evaluates nor looks at losses and clocks, and ends when that one says so, or
+/// when it has counted as much as that one will: what one takes in comes to all.
+ServerConfig shard_config(const ServerConfig& first, int shard) {
+    ServerConfig config = first;
+    config.shard = shard;
+    config.first = first.shards.range(shard).first;
+    config.parameters = first.shards.range(shard).count;
+    config.hands_over = first.learns;
+    if (shard == 0) return config;
+    config.stop_ns = std::nullopt;
+    config.target = std::nullopt;
+    config.learns = config.evaluate_at_end = false;
+    config.evaluate_every_epochs = std::nullopt;
+    return config;
+}
+
 }  // namespace
 
 std::vector<Role> make_roles(const Scenario& scenario, std::int64_t samples, std::int64_t parameters,
@@ -112,6 +145,9 @@ std::vector<Role> make_roles(const Scenario& scenario, std::int64_t samples, std
     const bool leaves = leaves_answer(scenario, traits(policy));
     config.unasked = leaves || config.tree.downcast();
     config.draw_themselves |= leaves;
+    config.shards = make_shards(scenario, parameters);
+    const ServerConfig server = config;
+    if (config.shards.any()) config = shard_config(server, 0);
     DealerConfig dealer;
     dealer.sampling = scenario.data.sampling;
     dealer.samples = samples;
@@ -130,6 +166,10 @@ std::vector<Role> make_roles(const Scenario& scenario, std::int64_t samples, std
         const RoleId parent = config.tree.server_of(worker);
         const std::int64_t begun = state ? state->server.begun.at(at) : 0;
         const WorkerRow books = state ? state->books.at(at) : WorkerRow{};
+        if (config.shards.any()) {
+            roles.emplace_back(Boxed(ShardWorker({worker, config.shards, word, traits(policy).rounds})));
+            continue;
+        }
         if (scenario.workers.overlaps()) {
             const OverlapConfig its{worker,
                                     parent,
@@ -145,6 +185,8 @@ std::vector<Role> make_roles(const Scenario& scenario, std::int64_t samples, std
         roles.emplace_back(Worker(
             {worker, parent, parameters, begun, config.batch_size, word, config.communication.pull_every > 1}, books));
     }
+    for (int shard = 1; shard < config.shards.count(); ++shard)
+        roles.emplace_back(Boxed(Server(shard_config(server, shard), dealer, policy)));
     for (const auto& place : config.tree.relays()) {
         RelayConfig relay;
         relay.place = place;

@@ -7,6 +7,7 @@
 #include "core/relay.hpp"
 #include "core/scenario.hpp"
 #include "core/server.hpp"
+#include "core/shard_worker.hpp"
 #include "core/worker.hpp"
 
 #include <limits>
@@ -18,7 +19,7 @@ namespace rubato {
 
 /// A role is copyable, comparable and printable; it lives wherever a driver puts it.
 /// What is large or rare is boxed, so that thousands of workers lie close together.
-using Role = std::variant<Boxed<Server>, Worker, Boxed<OverlapWorker>, Boxed<Relay>>;
+using Role = std::variant<Boxed<Server>, Worker, Boxed<OverlapWorker>, Boxed<Relay>, Boxed<ShardWorker>>;
 
 /// The one entry point. Appends to `actions` (the driver clears them); events of one role come in the order of `now`.
 void step(Role& role, Time now, const Event& event, Actions& actions);
@@ -29,11 +30,17 @@ std::string waiting(const Role& role);
 /// One line on the state of a role, for people.
 std::string describe(const Role& role);
 
-/// "server", "worker 3", and, of a tree over lambda workers, "relay 0".
-std::string role_name(RoleId role, int lambda = std::numeric_limits<int>::max());
+/// "server", "worker 3", and, of a tree over lambda workers, "relay 0". sharded: "shard 0", "shard 1".
+std::string role_name(RoleId role, int lambda = std::numeric_limits<int>::max(), bool sharded = false);
+/// The same for a role of the scenario.
+std::string role_name(RoleId role, const Scenario& scenario);
 
-/// Workers among the roles of a run.
+/// Workers among the roles of a run, and whether they talk with shards.
 int workers_among(const std::vector<Role>& roles);
+bool sharded(const std::vector<Role>& roles);
+
+/// Roles of a run of the scenario.
+RoleId roles_of(const Scenario& scenario);
 
 /// Why a run did not just finish: the first figure that was not finite, or the signal; empty where it did.
 std::string ending_text(const Finish& finish);
@@ -47,9 +54,9 @@ WorkerRow books(const Role& role, Time now);
 /// Gradients that a worker has begun so far; 0 for others.
 std::int64_t gradients_begun(const Role& role);
 
-/// The roles of a scenario: role 0 is the server, role 1 + w worker w; then come the relays of a tree. samples:
-/// training samples of one epoch; parameters: elements of weights and gradients (0 in timing-only runs without a
-/// model). state: of an earlier part of the run, from which it goes on; null: from the beginning.
+/// The roles of a scenario: role 0 is the server, role 1 + w worker w; then come the relays of a tree, or the other
+/// shards. samples: training samples of one epoch; parameters: elements of weights and gradients (0 in timing-only runs
+/// without a model). state: of an earlier part of the run, from which it goes on; null: from the beginning.
 std::vector<Role> make_roles(const Scenario& scenario, std::int64_t samples, std::int64_t parameters,
                              const RunState* state = nullptr);
 

@@ -20,4 +20,8 @@ GradientRow unapplied_row(WorkerId worker, const Push& push, Outcome outcome) {
     return row;
 }
 
+ShardRow shard_row(int shard, const GradientRow& row) {
+    return {shard, row.worker, row.worker_seq, row.read_version, row.apply_version, row.applied_ns, row.outcome};
+}
+
 }  // namespace rubato

@@ -49,6 +49,29 @@ struct GradientRow {
     }
 };
 
+/// What became of a gradient at one of several shards; a row of shards.csv. Versions are that shard's.
+struct ShardRow {
+    std::int32_t shard = 0;
+    WorkerId worker = 0;
+    std::int64_t worker_seq = 0;
+    Version read_version = 0;
+    Version apply_version = -1;  ///< as in GradientRow
+    Time applied_ns = -1;
+    Outcome outcome = Outcome::applied;
+    bool operator==(const ShardRow&) const = default;
+    std::int64_t staleness() const { return apply_version < 0 ? -1 : apply_version - read_version; }
+    template <class Self, class F>
+    static void each(Self& self, F&& field) {
+        field("shard", self.shard);
+        field("worker", self.worker);
+        field("worker_seq", self.worker_seq);
+        field("read_version", self.read_version);
+        field("apply_version", self.apply_version);
+        field("applied_ns", self.applied_ns);
+        field("outcome", self.outcome);
+    }
+};
+
 /// One update; a row of updates.csv.
 struct UpdateRow {
     Time time_ns = 0;
@@ -108,6 +131,7 @@ struct WorkerRow {
     Time apply_wait_ns = 0;   ///< behind other work of the server
     Time idle_ns = 0;         ///< before the first and after the last piece of work
     Time hidden_ns = 0;       ///< part of compute_ns: computation while a push or a pull was under way beside it
+    std::int64_t mixed = 0;   ///< of the gradients, those computed on several versions: shards had different ones
     bool operator==(const WorkerRow&) const = default;
     Time sum_ns() const {
         return compute_ns + push_queued_ns + push_moving_ns + pull_request_ns + pull_moving_ns + policy_wait_ns +
@@ -128,6 +152,7 @@ struct WorkerRow {
         field("apply_wait_ns", self.apply_wait_ns);
         field("idle_ns", self.idle_ns);
         field("hidden_ns", Rare{self.hidden_ns, 0});
+        field("mixed", Rare{self.mixed, 0});
     }
 };
 
@@ -171,5 +196,8 @@ constexpr std::string_view name(Outcome outcome) {
 
 /// The row of a gradient that no update has taken in.
 GradientRow unapplied_row(WorkerId worker, const Push& push, Outcome outcome);
+
+/// What a shard states of a gradient.
+ShardRow shard_row(int shard, const GradientRow& row);
 
 }  // namespace rubato

@@ -157,6 +157,14 @@ struct TreeSpec {
     bool operator==(const TreeSpec&) const = default;
 };
 
+/// topology "sharded": servers that each own a part of the parameters.
+struct ShardsSpec {
+    int count = 1;
+    bool by_layers = true;        ///< whole layers; otherwise equal parts
+    bool beside_workers = false;  ///< on the first hosts of workers; otherwise each on one of its own
+    bool operator==(const ShardsSpec&) const = default;
+};
+
 struct OptimizerSpec {
     std::string name = "sgd";  ///< sgd | momentum | nesterov | adagrad | adam
     double momentum = 0;
@@ -263,6 +271,9 @@ struct Scenario {
     ProtocolSpec protocol;
     std::string topology = "star";
     TreeSpec tree = {};
+    ShardsSpec shards = {};
+    /// Sizes of the layers of what is exchanged, from input to output, in any unit; empty: not known.
+    std::vector<std::int64_t> layers = {};
     OptimizerSpec optimizer;
     StopSpec stop;
     EvaluateSpec evaluate;

@@ -48,6 +48,12 @@ void Server::step(Time now, const Event& event, Actions& actions) {
 
 void Server::on(Time now, const Start& event, Actions& actions) {
     weights_ = event.weights;
+    if (config_.shards.any() && config_.parameters == 0) {  // nobody has anything to say to it
+        actions.add<Release>(std::exchange(weights_, no_buffer));
+        finished_ = true;
+        actions.list.emplace_back(finish_);
+        return;
+    }
     if (config_.stop_ns) {
         timer_ = next_id();
         actions.add<SetTimer>(timer_, *config_.stop_ns);
@@ -84,8 +90,10 @@ void Server::come(Time now, RoleId role, const Slice& payload, const Push& push,
 }
 
 void Server::on(Time now, const Delivered& event, Actions& actions) {
+    if (config_.shards.any() && (event.from == 0 || event.from > config_.lambda)) return on_other(now, event, actions);
     if (const auto* push = std::get_if<Push>(&event.message)) {
         come(now, sender(event, push->worker), event.payload, *push, actions);
+        if (!idle_after_.empty()) take_idle(now, sender(event, push->worker) - 1, actions);
     } else if (const auto* briefs = std::get_if<Briefs>(&event.message)) {
         for (std::int32_t i = 0; i < briefs->count; ++i)
             come(now, briefs->gradients[i].worker + 1, {}, record_of(briefs->gradients[i]), actions);
@@ -170,16 +178,21 @@ void Server::deal_to(RoleId to, Peer& worker, bool with_weights, Time held_ns, T
         worker.dealt_ahead = false;
         return reply(to, worker, worker.batch, with_weights, held_ns, queued_ns, actions);
     }
-    const Batch batch = deal(to - 1);
+    Batch batch;
+    if (deals())
+        batch = deal(to - 1);
+    else if (!worker.no_batch)  // whichever it is: that is no business of this shard's
+        batch.count = config_.batch_size;
     // Nothing left to compute on: the worker hears again when the run ends, or when something is left by a lost one.
     if (batch.count == 0) {
         worker.idle = true;
         if (dealer_.exhausted()) flush(actions);
+        if (config_.shards.any()) tell_idle(to - 1, actions);
         return on_idle(policy_, to - 1, orders_);
     }
     assign(worker, batch);
     if (config_.unasked) return;
-    reply(to, worker, config_.draw_themselves ? Batch{} : batch, with_weights, held_ns, queued_ns, actions);
+    reply(to, worker, config_.draw_themselves || !deals() ? Batch{} : batch, with_weights, held_ns, queued_ns, actions);
 }
 
 void Server::reply(RoleId to, Peer& worker, const Batch& batch, bool with_weights, Time held_ns, Time queued_ns,
@@ -192,8 +205,8 @@ void Server::reply(RoleId to, Peer& worker, const Batch& batch, bool with_weight
     if (!branches_.empty()) return reply_below(to, worker, batch, pulls, held_ns, queued_ns, actions);
     ++sends_under_way_;
     if (with_weights && pulls)
-        actions.send<Weights>(next_id(), to, Channel::weights, {weights_, 0, config_.parameters}, version_, batch,
-                              held_ns, queued_ns, local_rate());
+        actions.send<Weights>(next_id(), to, Channel::weights, {weights_, config_.first, config_.parameters}, version_,
+                              batch, held_ns, queued_ns, local_rate());
     else
         actions.send<Proceed>(next_id(), to, Channel::control, {}, worker.version, batch, held_ns, queued_ns,
                               local_rate(), !pulls);

@@ -3,12 +3,13 @@
 #pragma once
 
 #include "core/action.hpp"
+#include "core/assembly.hpp"
 #include "core/dealer.hpp"
 #include "core/dealt_again.hpp"
 #include "core/feed.hpp"
 #include "core/policy.hpp"
 #include "core/run_state.hpp"
-#include "core/tree.hpp"
+#include "core/server_config.hpp"
 #include "core/vector_clock.hpp"
 
 #include <algorithm>
@@ -16,34 +17,6 @@
 #include <vector>
 
 namespace rubato {
-
-struct ServerConfig {
-    int lambda = 1;
-    std::int64_t samples = 1;     ///< N, of one epoch
-    std::int64_t parameters = 0;  ///< elements of the weights
-    int batch_size = 1;
-    double n = 1;             ///< lambda / gradients per update, or the n of n-softsync: what staleness rules see
-    OptimizerSpec optimizer;  ///< its rates and its momentum
-    CommunicationSpec communication;
-    bool overlaps = false;         ///< workers ask before they have pushed what they were dealt
-    bool draw_themselves = false;  ///< and the dealer only keeps account of what they compute on
-    StalenessRule rule;
-    std::int64_t warm_samples = 0;  ///< applied under hardsync before the policy begins
-    std::optional<std::int64_t> stop_updates, stop_gradients, stop_samples;
-    std::optional<Time> stop_ns;
-    std::optional<Target> target;
-    bool learns = true;  ///< losses and evaluations mean something
-    bool stop_on_divergence = true;
-    std::optional<double> evaluate_every_epochs;
-    bool evaluate_at_end = true;
-    bool pause_to_evaluate = false;  ///< evaluations wait until nothing is in flight, and hold the workers
-    CheckpointSpec checkpoint;
-    Tree tree;               ///< of relays between it and the workers
-    bool broadcast = false;  ///< which are given each new version unasked
-    bool unasked = false;    ///< workers begin and go on without a word of it: weights come down a tree of workers, or
-                             ///< leaves answer by themselves
-    bool operator==(const ServerConfig&) const = default;
-};
 
 class Server {
 public:
@@ -67,7 +40,7 @@ private:
         RoleId from = 0;
         Time arrived_ns = 0;
         Slice payload;
-        std::variant<Push, Inquiry, GaveUp, PeerDown, PeerBack> message;
+        std::variant<Push, Inquiry, GaveUp, PeerDown, PeerBack, Idle> message;
         bool operator==(const Work&) const = default;
     };
     /// A gradient that is taken in and waits for its update.
@@ -89,6 +62,7 @@ private:
         bool down = false;                  ///< has crashed, and is not back
         bool idle = false;                  ///< got no batch when it could have had one
         bool dealt_ahead = false;           ///< its batch is that of the round, and it has not asked for weights yet
+        bool no_batch = false;              ///< shard 0 has none for it
         Time since_ns = 0;                  ///< arrival of its last push, or of the wait without a batch
         std::int32_t unread = 0;            ///< batches since its last pull, that one's included; 0: it pulls next
         std::int64_t dealt = 0;             ///< gradients that it was given a batch for
@@ -120,6 +94,16 @@ private:
         bool operator==(const Branch&) const = default;
     };
 
+    /// Shards: what another one has sent, of which shard 0 is told the most and says when all is over.
+    struct Gathering {
+        ActionId evaluation = 0;  ///< that it is for; 0: for the end of the run alone
+        Version version = 0;
+        bool last = false;       ///< of the run
+        std::vector<char> came;  ///< by shard
+        Assembly whole;
+        bool operator==(const Gathering&) const = default;
+    };
+
     void on(Time now, const Start& event, Actions& actions);
     void on(Time now, const Delivered& event, Actions& actions);
     void on(Time now, const Taken& event, Actions& actions);
@@ -138,6 +122,7 @@ private:
     void on(Time now, const Restarted& event, Actions& actions);
     void on(Time now, const PeerDown& event, Actions& actions);
     void on(Time now, const PeerBack& event, Actions& actions);
+    void on(Time now, const Placed& event, Actions& actions);
 
     // server.cpp: messages, one at a time
     /// Deals with a message that has just arrived, or lets it wait its turn.
@@ -155,6 +140,7 @@ private:
     void handle(Time now, RoleId from, Time arrived_ns, const Slice& payload, const GaveUp& gave_up, Actions& actions);
     void handle(Time now, RoleId from, Time arrived_ns, const Slice& payload, const PeerDown& down, Actions& actions);
     void handle(Time now, RoleId from, Time arrived_ns, const Slice& payload, const PeerBack& back, Actions& actions);
+    void handle(Time now, RoleId from, Time arrived_ns, const Slice& payload, const Idle& idle, Actions& actions);
     void drain(Time now, Actions& actions);
     /// An inquiry whose turn it is. held: a pause has kept it waiting.
     void answer(Time now, RoleId to, Time arrived_ns, Version have, bool held, Actions& actions);
@@ -184,6 +170,30 @@ private:
     void stop_below(Actions& actions);
     /// Gives the present version to those who are given weights unasked.
     void feed_below(Actions& actions);
+
+    // server_shards.cpp: one of several, each with a part of the model
+    /// Whether it names the batches: where they come in rounds, all deal alike; otherwise shard 0 does.
+    bool deals() const { return config_.shard == 0 || traits_.rounds; }
+    /// Calls f(role) with every other shard that owns something.
+    template <class F>
+    void for_others(F&& f) const {
+        for (int shard = 1; shard < config_.shards.used(); ++shard) f(config_.shards.role(shard));
+    }
+    void on_other(Time now, const Delivered& event, Actions& actions);
+    /// Shard 0: the worker gets no batch.
+    void tell_idle(WorkerId worker, Actions& actions);
+    /// What shard 0 said of a worker takes its turn once all that the worker pushed before has come.
+    void take_idle(Time now, WorkerId worker, Actions& actions);
+    /// Hands its part to shard 0 where it has what was asked for.
+    void answer_first(Actions& actions);
+    /// Asks all for their parts; evaluation: for that one.
+    void gather(ActionId evaluation, Actions& actions);
+    void go_on_gathering(Actions& actions);
+    void stop_others(Actions& actions);
+    void state(const GradientRow& row, Actions& actions) const {
+        if (config_.shards.any()) actions.shards.push_back(shard_row(config_.shard, row));
+        if (config_.shard == 0) actions.gradients.push_back(row);
+    }
 
     // server_release.cpp: who may go on
     /// The first word to every worker.
@@ -288,8 +298,8 @@ private:
     void check_stop(Time now, Actions& actions);
     void begin_stop(Time now, Status status, Actions& actions);
     void on_bye(Time now, RoleId from, const Bye& bye, Actions& actions);
-    void leave_over(const GradientRow& row, Actions& actions);
-    void state_cancelled(WorkerId worker, const Push& begun, Actions& actions);
+    void leave_over(const GradientRow& row, Actions& actions) const;
+    void state_cancelled(WorkerId worker, const Push& begun, Actions& actions) const;
     void try_finish(Time now, Actions& actions);
     void diverge(WorkerId worker, std::int64_t worker_seq, Version version);
     bool target_reached(const EvalRow& row) const;
@@ -361,6 +371,20 @@ private:
     bool begun_ = false;         ///< the workers have had their first word
     DealtAgain again_;           ///< see ServerState
     bool interrupted_ = false;   ///< a signal came during an update
+
+    std::vector<std::int64_t> idle_after_;  ///< by worker: pushes after which shard 0 says it is idle; empty: of none
+    /// Parts that shard 0 has asked for: once the weights are of this version, and whether it is the last time.
+    struct Asked {
+        Version version = 0;
+        bool last = false;
+        bool operator==(const Asked&) const = default;
+    };
+    std::vector<Asked> asked_;
+    Version stop_at_ = -1;  ///< shard 0 has ended the run with that version
+    bool handed_over_ = false;
+    std::vector<Gathering> gatherings_;  ///< under way, the oldest first
+    bool gathers_last_ = false;          ///< the last one is begun
+    BufferId whole_ = no_buffer;         ///< the final model
 
     bool stopping_ = false, finished_ = false, diverged_ = false;
     Status status_ = Status::finished;

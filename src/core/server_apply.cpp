@@ -72,7 +72,7 @@ void Server::accept(Time now, RoleId from, const Push& push, BufferId gradient, 
     if (traits_.word != Word::inquiry) hold(from).done_ns = now;
     const auto decision = on_arrival(policy_, {from - 1, push.read_version, version_, push.batch.count, now}, orders_);
     if (decision.discard) {
-        actions.gradients.push_back(unapplied_row(from - 1, push, Outcome::dropped));
+        state(unapplied_row(from - 1, push, Outcome::dropped), actions);
         actions.add<Release>(gradient);
         dealer_.give_back(push.batch);
         return carry_out(now, now, actions);
@@ -123,6 +123,10 @@ void Server::fold(Contribution& contribution, Actions& actions) {
         fold.read_version = contribution.row.read_version;
         fold.worker = contribution.row.worker;
     }
+    if (config_.shards.any()) {
+        fold.first = config_.first;
+        fold.count = config_.parameters;
+    }
     accumulator_ = no_buffer;
 }
 
@@ -169,7 +173,11 @@ void Server::fire(Time now, Actions& actions) {
     actions.steps.push_back({first_part, parts, rate_.scheduled * rate_.factor * rate_.gain, rate_.momentum});
     if (keeps()) forget_unread(actions);
     busy_id_ = next_id();
-    actions.add<Update>(busy_id_, weights_, version_, first_step, 1);
+    auto& update = actions.add<Update>(busy_id_, weights_, version_, first_step, 1);
+    if (config_.shards.any()) {
+        update.first = config_.first;
+        update.count = config_.parameters;
+    }
     weights_ = no_buffer;
     busy_ = true;
     fired_ns_ = now;
@@ -197,6 +205,7 @@ void Server::on(Time now, const Applied& event, Actions& actions) {
         while (next_evaluation_ <= epoch()) next_evaluation_ += *config_.evaluate_every_epochs;
     }
     check_stop(now, actions);
+    if (!asked_.empty()) answer_first(actions);
     save_if_due(now, actions);
     if (interrupted_) {
         if (!stopping_) begin_stop(now, Status::interrupted, actions);
@@ -225,7 +234,7 @@ void Server::emit_rows(Time now, Actions& actions) {
         factors += it.factor * it.row.count;
         it.row.applied_ns = now;
         it.row.scale = it.factor * rate_.factor;
-        actions.gradients.push_back(it.row);
+        state(it.row, actions);
     }
     const auto contributors = static_cast<double>(update.contributors);
     applied_samples_ += update.samples;
@@ -233,6 +242,7 @@ void Server::emit_rows(Time now, Actions& actions) {
     staleness_trend_ = trend(staleness_trend_, last_mean_staleness_, contributors);
     update.time_ns = now;
     update.version = version_ + 1;
+    update.shard = config_.shard;
     update.mean_staleness = last_mean_staleness_;
     update.epoch = epoch();
     update.learning_rate = rate_.scheduled;

@@ -45,6 +45,7 @@ void Server::evaluate(Time now, Actions& actions) {
     evaluated_ = version_;
     const auto id = next_id();
     evaluations_.push_back({id, row});
+    if (config_.shards.any()) return gather(id, actions);
     actions.add<Evaluate>(id, weights_, version_);
 }
 

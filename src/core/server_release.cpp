@@ -171,6 +171,12 @@ std::string Server::waiting() const {
     if (finished_) return "";
     if (busy_) return "waits for an update of its own to be done";
     if (stopping_ && save_id_ != 0) return "waits for its checkpoint to be written";
+    if (stopping_ && config_.shards.any()) {
+        if (!gatherings_.empty()) return "waits for other shards' parts of the model";
+        if (byes_ == config_.lambda && config_.shard > 0)
+            return stop_at_ < 0 ? "waits until shard 0 ends the run"
+                                : "waits until shard 0 wants its part of the model";
+    }
     const auto worker_name = [](std::size_t worker) { return "worker " + std::to_string(worker); };
     constexpr int names_max = 8;
     std::string who;

@@ -1,6 +1,8 @@
 // The end of a run.
 #include "core/server.hpp"
 
+#include <utility>
+
 namespace rubato {
 
 void Server::diverge(WorkerId worker, std::int64_t worker_seq, Version version) {
@@ -13,6 +15,7 @@ void Server::diverge(WorkerId worker, std::int64_t worker_seq, Version version) 
 // they are accepted, updates when they are applied.
 void Server::check_stop(Time now, Actions& actions) {
     if (stopping_) return;
+    if (stop_at_ >= 0 && version_ >= stop_at_) return begin_stop(now, Status::finished, actions);
     if (diverged_ && config_.stop_on_divergence) return begin_stop(now, Status::diverged, actions);
     if (config_.stop_gradients && accepted_ >= *config_.stop_gradients)
         return begin_stop(now, Status::finished, actions);
@@ -27,6 +30,7 @@ void Server::begin_stop(Time, Status status, Actions& actions) {
     pause_ = Pause::none;  // the final evaluation takes the place of one that was waited for
     held_.clear();
     if (!branches_.empty()) return stop_below(actions);
+    if (config_.shards.any() && config_.shard == 0) stop_others(actions);
     for (RoleId role = 1; role <= config_.lambda; ++role) {
         if (peer(role).down) continue;
         ++sends_under_way_;
@@ -34,14 +38,16 @@ void Server::begin_stop(Time, Status status, Actions& actions) {
     }
 }
 
-void Server::leave_over(const GradientRow& row, Actions& actions) {
-    actions.gradients.push_back(row);
-    actions.gradients.back().outcome = Outcome::leftover;
+void Server::leave_over(const GradientRow& row, Actions& actions) const {
+    GradientRow left = row;
+    left.outcome = Outcome::leftover;
+    state(left, actions);
 }
 
-void Server::state_cancelled(WorkerId worker, const Push& begun, Actions& actions) {
-    auto& row = actions.gradients.emplace_back(unapplied_row(worker, begun, Outcome::cancelled));
+void Server::state_cancelled(WorkerId worker, const Push& begun, Actions& actions) const {
+    GradientRow row = unapplied_row(worker, begun, Outcome::cancelled);
     row.end_ns = row.push_ns = -1;
+    state(row, actions);
 }
 
 void Server::on_bye(Time now, RoleId from, const Bye& bye, Actions& actions) {
@@ -64,6 +70,8 @@ void Server::try_finish(Time now, Actions& actions) {
         accumulator_ = no_buffer;
     }
     if (config_.learns && config_.evaluate_at_end && evaluated_ != version_) evaluate(now, actions);
+    if (config_.shards.any() && config_.shard == 0 && config_.hands_over && !gathers_last_) gather(0, actions);
+    if (!gatherings_.empty() || (config_.shard > 0 && (stop_at_ < 0 || (config_.hands_over && !handed_over_)))) return;
     if (byes_ + down_ < config_.lambda || sends_under_way_ > 0 || !evaluations_.empty() || save_id_ != 0) return;
     for (const auto& it : peers_)
         if (!it.down && it.pushes < it.pushes_expected) return;
@@ -71,6 +79,7 @@ void Server::try_finish(Time now, Actions& actions) {
     finish_.status = diverged_ ? Status::diverged : status_;
     actions.add<Release>(weights_);
     weights_ = no_buffer;
+    if (whole_ != no_buffer) actions.add<Release>(std::exchange(whole_, no_buffer));
     actions.list.emplace_back(finish_);
 }
 
@@ -91,7 +100,7 @@ void Server::on(Time, const PeerLost& event, Actions& actions) {
         push.batch = it.batch;
         GradientRow row = unapplied_row(event.peer - 1, push, Outcome::cancelled);
         row.pull_ns = row.begin_ns = row.end_ns = row.push_ns = -1;
-        actions.gradients.push_back(row);
+        state(row, actions);
     }
 }
 
@@ -105,7 +114,7 @@ void Server::on(Time, const Abandoned& event, Actions& actions) {
     for (std::size_t i = inbox_head_; i < inbox_.size(); ++i) {
         const WorkerId worker = inbox_[i].from - 1;
         if (const auto* push = std::get_if<Push>(&inbox_[i].message))
-            actions.gradients.push_back(unapplied_row(worker, *push, Outcome::leftover));
+            leave_over(unapplied_row(worker, *push, Outcome::leftover), actions);
         if (const auto* gave_up = std::get_if<GaveUp>(&inbox_[i].message))
             state_cancelled(worker, gave_up->gradient, actions);
     }
@@ -115,10 +124,10 @@ void Server::on(Time, const Abandoned& event, Actions& actions) {
 }
 
 std::string Server::describe() const {
-    return "server of " + std::string(name(policy_)) + " at version " + std::to_string(version_) + ": " +
-           std::to_string(accepted_) + " gradients taken in, " + std::to_string(round_.size()) +
-           " wait for an update, " + std::to_string(inbox_.size() - inbox_head_) + " messages wait; " +
-           (finished_ ? "finished" : waiting());
+    return (config_.shards.any() ? "shard " + std::to_string(config_.shard) : "server") + " of " +
+           std::string(name(policy_)) + " at version " + std::to_string(version_) + ": " + std::to_string(accepted_) +
+           " gradients taken in, " + std::to_string(round_.size()) + " wait for an update, " +
+           std::to_string(inbox_.size() - inbox_head_) + " messages wait; " + (finished_ ? "finished" : waiting());
 }
 
 }  // namespace rubato

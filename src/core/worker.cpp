@@ -329,6 +329,9 @@ void Worker::on(Time, const PeerDown&, Actions&) {
 void Worker::on(Time, const PeerBack&, Actions&) {
     throw std::logic_error("only the server is told of peers that are back");
 }
+void Worker::on(Time, const Placed&, Actions&) {
+    throw std::logic_error("a worker of one server has nothing to place");
+}
 void Worker::on(Time, const TimerFired&, Actions&) {}
 
 std::string Worker::waiting() const {

@@ -66,6 +66,7 @@ private:
     void on(Time now, const Restarted& event, Actions& actions);
     void on(Time now, const PeerDown& event, Actions& actions);
     void on(Time now, const PeerBack& event, Actions& actions);
+    void on(Time now, const Placed& event, Actions& actions);
 
     /// Weights or Proceed.
     template <class Reply>

@@ -15,6 +15,11 @@ Execution::Execution(const RunInput& input, std::string backend)
       timeline_(input.recorder != nullptr && input.recorder->wants_timeline()) {
     const Tree tree = make_tree(scenario_);
     for (const auto& relay : tree.relays()) relays_.emplace_back().role = relay.role;
+    if (scenario_.topology == "sharded") {
+        for (int shard = 1; shard < scenario_.shards.count; ++shard)
+            relays_.emplace_back().role = scenario_.lambda() + shard;
+        optimizer_.prepare();  // before lanes of several shards use it
+    }
     report_.backend = std::move(backend);
     report_.virtual_clock = false;
     begin_ -= std::chrono::nanoseconds(start_ns());
@@ -100,6 +105,8 @@ void Execution::step_role(Seat& seat, const Event& event) {
         const auto& said = seat.actions;
         stated_.gradients.insert(stated_.gradients.end(), said.gradients.begin(), said.gradients.end());
         stated_.workers.insert(stated_.workers.end(), said.workers.begin(), said.workers.end());
+        stated_.updates.insert(stated_.updates.end(), said.updates.begin(), said.updates.end());
+        stated_.shards.insert(stated_.shards.end(), said.shards.begin(), said.shards.end());
     }
     if (input_.observer) input_.observer(seat.now, seat.id, event, seat.actions);
     ++steps_;
@@ -108,6 +115,7 @@ void Execution::step_role(Seat& seat, const Event& event) {
 void Execution::deal_with(Seat& seat, const Event& event) {
     if (const auto* start = std::get_if<Start>(&event)) seat.weights = start->weights;
     if (const auto* applied = std::get_if<Applied>(&event)) seat.weights = applied->weights;
+    if (const auto* placed = std::get_if<Placed>(&event)) seat.weights = placed->weights;
     if (const auto* evaluated = std::get_if<Evaluated>(&event)) end_evaluation(*evaluated);
     step_role(seat, event);
     const auto& list = seat.actions.list;

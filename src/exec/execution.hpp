@@ -116,7 +116,7 @@ protected:
     std::mutex report_mutex_;
     trace::DriverReport report_;
     trace::ServerRow server_;
-    std::vector<trace::ServerRow> relays_;  ///< of a tree, in their order
+    std::vector<trace::ServerRow> relays_;  ///< of a tree, or shards but the first one, in their order
     std::exception_ptr error_;
     bool keeps_rows_ = false;  ///< rows that roles state are kept in stated_, for somebody else's recorder
     Actions stated_;
@@ -139,6 +139,7 @@ private:
     void act(Seat& seat, const Keep& action);
     void act(Seat& seat, const Forget& action);
     void act(Seat& seat, const LocalStep& action);
+    void act(Seat& seat, const Place& action);
     /// Puts a job on a lane; what it throws ends the run.
     void give(Lane& lane, std::function<void()> job);
     /// Waits until `seconds` have passed since `begin`: the rest of what an emulated machine would take.

@@ -21,11 +21,13 @@ void Execution::act(Seat& seat, const Send& action) {
     if (action.payload.buffer != no_buffer) {
         std::lock_guard lock(report_mutex_);
         const auto bytes = payload_bytes(action.channel, action.payload);
-        const bool serves = seat.id == 0 || seat.id > scenario_.lambda();
-        if (serves) totals(seat.id).bytes_out += bytes;
-        if (action.to == 0 || action.to > scenario_.lambda()) totals(action.to).bytes_in += bytes;
+        const auto serves = [&](RoleId role) { return role == 0 || role > scenario_.lambda(); };
+        // What shards hand over to one of them, for an evaluation, is no traffic with workers.
+        const bool counts = scenario_.topology != "sharded" || !serves(seat.id) || !serves(action.to);
+        if (counts && serves(seat.id)) totals(seat.id).bytes_out += bytes;
+        if (counts && serves(action.to)) totals(action.to).bytes_in += bytes;
         report_.bytes += bytes;
-        if (weights) ++totals(seat.id).replies;
+        if (counts && weights) ++totals(seat.id).replies;
     }
     if (!weights || !input_.emulated || input_.emulated->pull_s <= 0) return dispatch(seat, action);
     office_.retain(action.payload.buffer);
@@ -100,6 +102,20 @@ void Execution::act(Seat& seat, const LocalStep& action) {
     });
 }
 
+void Execution::act(Seat& seat, const Place& action) {
+    const BufferId whole = action.whole == no_buffer ? office_.allocate() : action.whole;
+    for (const BufferId held : {action.weights, action.part.buffer})
+        if (held != no_buffer) office_.retain(held);
+    const auto job = office_.locked([&](auto& pool) { return learn::resolve(action, whole, pool); });
+    give(*(seat.compute_lane ? seat.compute_lane : seat.apply_lane), [this, &seat, job, action, whole] {
+        learn::run(job);
+        const Time end = clock();
+        for (const BufferId held : {action.weights, action.part.buffer})
+            if (held != no_buffer) office_.release(held, end);
+        mail(seat.id, Placed{action.id, whole});
+    });
+}
+
 void Execution::act(Seat& seat, const Fold& action) {
     const bool first = action.accumulator == no_buffer;
     const BufferId accumulator = first ? office_.allocate() : action.accumulator;
@@ -139,9 +155,10 @@ void Execution::act(Seat& seat, const Update& action) {
         if (to != action.weights) office_.release(action.weights, end);
         {
             std::lock_guard lock(report_mutex_);
-            server_.pushes += pushes;
-            server_.updates += action.step_count;
-            server_.update_ns += end - begin;
+            auto& its = totals(seat.id);
+            its.pushes += pushes;
+            its.updates += action.step_count;
+            its.update_ns += end - begin;
         }
         span(seat.id, "apply", begin, end);
         mail(seat.id, Applied{action.id, to});

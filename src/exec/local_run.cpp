@@ -100,8 +100,7 @@ std::string LocalRun::waiting_text() {
     for (auto& seat : seats_) {
         std::lock_guard lock(seat->role_mutex);
         const auto what = waiting(seat->role);
-        if (!what.empty() && named < 4)
-            text += (named++ ? "; " : "") + role_name(seat->id, scenario_.lambda()) + " " + what;
+        if (!what.empty() && named < 4) text += (named++ ? "; " : "") + role_name(seat->id, scenario_) + " " + what;
     }
     return text;
 }
@@ -156,7 +155,7 @@ trace::DriverReport run_local(const RunInput& input) {
 }
 
 std::vector<trace::Place> local_places(const Scenario& scenario) {
-    const auto roles = 1 + static_cast<std::size_t>(scenario.lambda()) + make_tree(scenario).relays().size();
+    const auto roles = static_cast<std::size_t>(roles_of(scenario));
     return std::vector<trace::Place>(roles, {"localhost", "cpu"});
 }
 

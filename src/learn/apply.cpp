@@ -1,5 +1,6 @@
 #include "learn/apply.hpp"
 
+#include <algorithm>
 #include <cstring>
 
 namespace rubato::learn {
@@ -29,7 +30,12 @@ void run(const UpdateJob& job, Optimizer& optimizer) {
         const auto number = job.version + static_cast<Version>(steps.size()) + 1;
         steps.push_back({parts, step.learning_rate, step.momentum, number});
     }
-    optimizer.apply(job.from, job.to, steps, job.next);
+    optimizer.apply(job.from, job.to, steps, job.next, job.offset);
+}
+
+void run(const PlaceJob& job) {
+    std::ranges::copy(job.from, job.to.begin());
+    std::ranges::copy(job.part, job.to.begin() + static_cast<std::ptrdiff_t>(job.first));
 }
 
 std::uint64_t weights_hash(std::span<const float> weights) {

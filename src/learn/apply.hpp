@@ -27,6 +27,21 @@ struct UpdateJob {
     std::vector<Step> steps;      ///< first_part counts from the first summand
     std::span<const float> next;  ///< see Optimizer::apply
     Version version = 0;          ///< of `from`
+    std::size_t offset = 0;       ///< element that `from`, `to` and the gradients begin with
+};
+
+/// Elements of a whole that an action is about; count 0: all.
+template <class T>
+std::span<T> part_of(std::span<T> whole, std::int64_t first, std::int64_t count) {
+    return count == 0 ? whole : whole.subspan(static_cast<std::size_t>(first), static_cast<std::size_t>(count));
+}
+
+/// A part is copied into its place in `to`, which first becomes a copy of `from` where that is not empty.
+struct PlaceJob {
+    std::span<const float> from;
+    std::span<float> to;
+    std::span<const float> part;
+    std::size_t first = 0;
 };
 
 /// Calls `f(part, version)` with each part of an Update, in order, and the version that its step replaces; steps: its
@@ -60,13 +75,14 @@ template <class Handle = OwnHandles>
 UpdateJob resolve(const Update& update, const Actions& actions, std::span<const float> from, std::span<float> to,
                   BufferPool& pool, Kept& kept, const Optimizer& optimizer, const Handle& handle = {}) {
     UpdateJob job;
-    job.from = from;
-    job.to = to;
+    job.from = part_of(from, update.first, update.count);
+    job.to = part_of(to, update.first, update.count);
     job.version = update.from;
+    job.offset = static_cast<std::size_t>(update.first);
     for_each_part(update, actions, job.steps, [&](const Part& part, Version replaced) {
         const float* then = looks_back(optimizer, part, replaced) ? kept.weights(part.read_version) : nullptr;
-        job.summands.push_back(
-            {pool.data(handle(part.gradient)).data(), static_cast<float>(part.factor), then, part.worker});
+        job.summands.push_back({pool.data(handle(part.gradient)).data() + update.first, static_cast<float>(part.factor),
+                                then, part.worker});
     });
     return job;
 }
@@ -75,8 +91,8 @@ UpdateJob resolve(const Update& update, const Actions& actions, std::span<const 
 template <class Handle = OwnHandles>
 FoldJob resolve(const Fold& fold, BufferId accumulator, BufferPool& pool, Kept& kept, const Handle& handle = {}) {
     FoldJob job;
-    job.accumulator = pool.data(accumulator);
-    job.summand = {pool.data(handle(fold.gradient)).data(), static_cast<float>(fold.factor)};
+    job.accumulator = part_of(pool.data(accumulator), fold.first, fold.count);
+    job.summand = {pool.data(handle(fold.gradient)).data() + fold.first, static_cast<float>(fold.factor)};
     job.first = fold.accumulator == no_buffer;
     if (fold.weights == no_buffer) return job;
     job.weights = pool.data(handle(fold.weights));
@@ -110,6 +126,20 @@ LocalStepJob resolve(const LocalStep& step, BufferId local, BufferPool& pool, co
     return job;
 }
 
+/// The same for a Place into `whole`, a handle of the pool.
+template <class Handle = OwnHandles>
+PlaceJob resolve(const Place& place, BufferId whole, BufferPool& pool, const Handle& handle = {}) {
+    PlaceJob job;
+    job.to = pool.data(whole);
+    if (place.whole == no_buffer) job.from = pool.data(handle(place.weights));
+    if (place.part.buffer == no_buffer) return job;
+    job.part =
+        part_of(std::span<const float>(pool.data(handle(place.part.buffer))), place.part.first, place.part.count);
+    job.first = static_cast<std::size_t>(place.part.first);
+    return job;
+}
+
+void run(const PlaceJob& job);
 void run(const FoldJob& job, Optimizer& optimizer);
 /// The same where no rule looks at weights.
 void run(const FoldJob& job);

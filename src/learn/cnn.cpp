@@ -48,6 +48,14 @@ public:
 
     std::int64_t parameters() const override { return parameters_; }
 
+    std::vector<std::int64_t> layers() const override {
+        std::vector<std::int64_t> sizes;
+        for (std::size_t i = 0; i < stages_.size(); ++i)
+            sizes.push_back((i + 1 < stages_.size() ? stages_[i + 1].weights : matrix_) - stages_[i].weights);
+        sizes.push_back(parameters_ - matrix_);
+        return sizes;
+    }
+
     double flops_per_sample() const override {
         double macs = 3.0 * features_ * classes_;
         for (const StageShape& stage : stages_) {

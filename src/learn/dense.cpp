@@ -39,6 +39,12 @@ public:
 
     std::int64_t parameters() const override { return parameters_; }
 
+    std::vector<std::int64_t> layers() const override {
+        std::vector<std::int64_t> sizes;
+        for (const Layer& layer : layers_) sizes.push_back(layer.biases + layer.outputs - layer.weights);
+        return sizes;
+    }
+
     double flops_per_sample() const override {
         double macs = 0;
         for (const Layer& layer : layers_) macs += 3.0 * layer.inputs * layer.outputs;

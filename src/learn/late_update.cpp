@@ -10,6 +10,8 @@ void LateUpdate::defer(const Update& update, const Actions& actions, BufferId to
     gradients_.clear();
     then_.clear();
     job_.version = update.from;
+    job_.offset = static_cast<std::size_t>(update.first);
+    count_ = update.count;
     job_.summands.clear();
     job_.steps.clear();
     for_each_part(update, actions, job_.steps, [this](const Part& part, Version replaced) {
@@ -30,14 +32,15 @@ const BufferPool::Contents* LateUpdate::spent() const {
 void LateUpdate::run(BufferId next) {
     if (!waits_) return;
     waits_ = false;
-    job_.from = pool_.data(from_);
+    const auto first = static_cast<std::int64_t>(job_.offset);
+    job_.from = part_of(std::span<const float>(pool_.data(from_)), first, count_);
     for (std::size_t i = 0; i < gradients_.size(); ++i) {
-        job_.summands[i].gradient = pool_.data(gradients_[i]).data();
+        job_.summands[i].gradient = pool_.data(gradients_[i]).data() + first;
         if (then_[i].storage >= 0) job_.summands[i].then = pool_.data(then_[i]).data();
     }
     if (to_ != from_)
         if (const auto* gradient = spent()) pool_.move(*gradient, to_);
-    job_.to = pool_.data(to_);
+    job_.to = part_of(pool_.data(to_), first, count_);
     // Where that is the new version itself, it has its memory by now.
     job_.next = next == no_buffer ? std::span<const float>{} : pool_.data(next);
     learn::run(job_, optimizer_);

@@ -34,6 +34,7 @@ private:
     std::vector<BufferPool::Contents> gradients_;  ///< of job_.summands, which point nowhere while they wait
     std::vector<BufferPool::Contents> then_;       ///< weights that the rule looks at; storage -1: none
     UpdateJob job_;
+    std::int64_t count_ = 0;  ///< elements that it is about; 0: all
 };
 
 }  // namespace rubato::learn

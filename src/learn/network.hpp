@@ -27,6 +27,8 @@ class Network {
 public:
     virtual ~Network() = default;
     virtual std::int64_t parameters() const = 0;
+    /// Parameters of each layer, in the order in which they lie in the weights.
+    virtual std::vector<std::int64_t> layers() const = 0;
     /// Forward and backward.
     virtual double flops_per_sample() const = 0;
     virtual void initialize(std::span<float> weights, std::uint64_t seed) const = 0;

@@ -112,9 +112,10 @@ void Optimizer::descend(const StepInput& step, float* to, const float* from, con
 }
 
 void Optimizer::apply(std::span<const float> from, std::span<float> to, std::span<const StepInput> steps,
-                      std::span<const float> next) {
+                      std::span<const float> next, std::size_t offset) {
     assert(from.size() == to.size());
-    assert(to.size() == parameters_);
+    assert(offset + to.size() <= parameters_);
+    assert(to.size() == parameters_ || !looks_at_weights());
     have_state();
     float sum[block], one[block], before[block];
     for (std::size_t first = 0; first < to.size(); first += block) {
@@ -126,7 +127,7 @@ void Optimizer::apply(std::span<const float> from, std::span<float> to, std::spa
         for (const StepInput& step : steps) {
             const float* d = direction(step, old, first, n, sum, one);
             if (!compensation_.watches_steps()) {
-                descend(step, w, old, d, first, n);
+                descend(step, w, old, d, offset + first, n);
             } else {
                 std::copy_n(old, n, before);
                 descend(step, w, before, d, first, n);

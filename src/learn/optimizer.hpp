@@ -47,8 +47,12 @@ public:
     /// Takes all steps in one pass over the weights, with the bits of one by one. `to` may be the memory of `from` or
     /// of a summand of the first step.
     /// next: what will be read afterwards, as long as `to`, or empty; it is fetched into the caches on the way.
+    /// offset: of the weights it is about the part that begins there, and so are `from`, `to` and the gradients; a rule
+    /// that looks at weights wants all. Parts that do not overlap may be applied from several threads after prepare().
     void apply(std::span<const float> from, std::span<float> to, std::span<const StepInput> steps,
-               std::span<const float> next = {});
+               std::span<const float> next = {}, std::size_t offset = 0);
+    /// Has the memory of the state.
+    void prepare() { have_state(); }
     /// accumulator += factor * gradient, or = where it is the `first`, as the rule has it at `weights` of `version`.
     void fold_in(std::span<float> accumulator, const Summand& summand, bool first, std::span<const float> weights,
                  Version version);
@@ -72,6 +76,7 @@ private:
     }
     const float* direction(const StepInput& step, const float* now, std::size_t first, std::size_t n, float* sum,
                            float* one);
+    /// first: in the state.
     void descend(const StepInput& step, float* to, const float* from, const float* d, std::size_t first, std::size_t n);
 
     Kind kind_ = Kind::sgd;

@@ -168,10 +168,10 @@ TaskSize task_size(const Scenario& scenario) {
     if (model.name.empty()) return {data.samples, 0, 0};
     if (analytic) {
         check_dimension(model);
-        return {data.samples, model.dimension, 2.0 * static_cast<double>(model.dimension)};
+        return {data.samples, model.dimension, 2.0 * static_cast<double>(model.dimension), {model.dimension}};
     }
     const auto network = make_network(scenario, data.shape, data.classes);
-    return {data.samples, network->parameters(), network->flops_per_sample()};
+    return {data.samples, network->parameters(), network->flops_per_sample(), network->layers()};
 }
 
 }  // namespace rubato::learn

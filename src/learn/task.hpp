@@ -57,9 +57,10 @@ std::unique_ptr<Task> make_task(const Scenario& scenario);
 
 /// Number of training samples of one epoch, and of elements of the model, without keeping the data in memory.
 struct TaskSize {
-    std::int64_t samples = 0;     ///< training samples of one epoch
-    std::int64_t parameters = 0;  ///< 0 where there is no model
-    double flops_per_sample = 0;  ///< forward and backward
+    std::int64_t samples = 0;               ///< training samples of one epoch
+    std::int64_t parameters = 0;            ///< 0 where there is no model
+    double flops_per_sample = 0;            ///< forward and backward
+    std::vector<std::int64_t> layers = {};  ///< their parameters, in the order of the weights
 };
 TaskSize task_size(const Scenario& scenario);
 

@@ -97,10 +97,11 @@ struct PlatformError : std::runtime_error {
 /// What the driver asks of a network.
 struct NetworkRequest {
     const Scenario* scenario = nullptr;
-    int star_hosts = 0;  ///< of the inline star: one for each worker host, and the server's (host 0)
+    int star_hosts = 0;  ///< of the inline star: one for each worker host, and those of servers first
     /// Every transfer has host 0 at an end, at most cluster.network.concurrent_transfers at once in a direction: links
     /// of the inline star that can never be the narrowest need not be simulated.
     bool through_server = false;
+    int star_servers = 1;  ///< of those hosts the first ones are of servers
 };
 
 /// Opens the network model that the scenario names; SimGrid's is in a module (dlopen, found relative to the

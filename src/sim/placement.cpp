@@ -29,7 +29,7 @@ HostId find_host(const HostNames& names, const std::vector<HostInfo>& hosts, con
 }
 
 std::vector<HostId> hosts_for_workers(const ClusterSpec& cluster, const HostNames& names,
-                                      const std::vector<HostInfo>& hosts, HostId server) {
+                                      const std::vector<HostInfo>& hosts, const std::vector<HostId>& servers) {
     std::vector<HostId> chosen;
     std::vector<bool> used(hosts.size(), false);
     for (const std::string& name : cluster.hosts) {
@@ -42,8 +42,8 @@ std::vector<HostId> hosts_for_workers(const ClusterSpec& cluster, const HostName
     }
     if (!cluster.hosts.empty()) return chosen;
     for (HostId host = 0; host < static_cast<HostId>(hosts.size()); ++host)
-        if (host != server) chosen.push_back(host);
-    if (chosen.empty()) chosen.push_back(server);
+        if (std::find(servers.begin(), servers.end(), host) == servers.end()) chosen.push_back(host);
+    if (chosen.empty()) chosen.push_back(servers.front());
     return chosen;
 }
 
@@ -76,6 +76,27 @@ std::string counted(std::int64_t n, const char* what) {
 bool leaves_sharing_open(const WorkersSpec& workers) {
     const auto open = [](const WorkerGroup& group) { return group.per_host == 0; };
     return workers.hosts == 0 && std::all_of(workers.groups.begin(), workers.groups.end(), open);
+}
+
+/// Hosts of servers that have their own: the server's, and, for shards, the next ones that are nobody's.
+std::vector<HostId> hosts_for_servers(const Scenario& scenario, const HostNames& names,
+                                      const std::vector<HostInfo>& hosts) {
+    const ClusterSpec& cluster = scenario.cluster;
+    const int needed = servers_apart(scenario);
+    if (needed == 0) return {};
+    std::vector<HostId> chosen{
+        cluster.server_host.empty() ? 0 : find_host(names, hosts, cluster.server_host, "cluster.server_host")};
+    for (HostId host = 0; host < static_cast<HostId>(hosts.size()) && static_cast<int>(chosen.size()) < needed;
+         ++host) {
+        const auto& its = hosts[static_cast<std::size_t>(host)].name;
+        if (host != chosen.front() && std::find(cluster.hosts.begin(), cluster.hosts.end(), its) == cluster.hosts.end())
+            chosen.push_back(host);
+    }
+    if (static_cast<int>(chosen.size()) < needed)
+        throw PlatformError(
+            counted(needed, "shard") + " need as many hosts without a worker, and the platform has only " +
+            std::to_string(chosen.size()) + "; topology.servers_on = workers puts them beside the workers");
+    return chosen;
 }
 
 /// The host of each worker. With more workers than hosts, and nothing said about it, they share the hosts evenly.
@@ -126,6 +147,29 @@ void seat_relays(const Scenario& scenario, const std::vector<HostInfo>& hosts, P
                                 std::to_string(relay.role - scenario.lambda() - 1) +
                                 "; topology.leaves = hosts puts them beside the workers");
         placement.host_of_role.push_back(static_cast<HostId>(next++));
+    }
+}
+
+/// The shards, of which the first is role 0, whose place is there already.
+void seat_shards(const Scenario& scenario, const std::vector<HostId>& apart, Placement& placement) {
+    if (scenario.topology != "sharded") return;
+    std::vector<HostId> chosen = apart;
+    for (std::size_t role = 1; apart.empty() && role < placement.host_of_role.size(); ++role)
+        if (std::find(chosen.begin(), chosen.end(), placement.host_of_role[role]) == chosen.end())
+            chosen.push_back(placement.host_of_role[role]);
+    const auto shards = static_cast<std::size_t>(scenario.shards.count);
+    if (chosen.size() < shards)
+        throw PlatformError(counted(scenario.shards.count, "shard") +
+                            " beside the workers need as many hosts of workers, "
+                            "and there " +
+                            (chosen.size() == 1 ? "is " : "are ") + std::to_string(chosen.size()) +
+                            "; topology.servers_on = own gives each a host of its own");
+    placement.host_of_role.front() = chosen.front();
+    for (std::size_t shard = 1; shard < shards; ++shard) {
+        placement.host_of_role.push_back(chosen[shard]);
+        placement.device_of_role.push_back(nullptr);
+        placement.device_name_of_role.emplace_back();
+        placement.group_of_role.push_back(nullptr);
     }
 }
 
@@ -218,7 +262,13 @@ double Placement::device_seconds(RoleId role, int batch) const {
 
 int star_hosts(const Scenario& scenario) {
     const int relays = scenario.tree.leaves_by_host ? 0 : static_cast<int>(make_tree(scenario).relays().size());
-    return 1 + std::max(slots_needed(scenario.workers), static_cast<int>(scenario.cluster.hosts.size())) + relays;
+    return servers_apart(scenario) +
+           std::max(slots_needed(scenario.workers), static_cast<int>(scenario.cluster.hosts.size())) + relays;
+}
+
+int servers_apart(const Scenario& scenario) {
+    if (scenario.topology != "sharded") return 1;
+    return scenario.shards.beside_workers ? 0 : scenario.shards.count;
 }
 
 Placement place(const Scenario& scenario, const std::vector<HostInfo>& hosts) {
@@ -226,9 +276,9 @@ Placement place(const Scenario& scenario, const std::vector<HostInfo>& hosts) {
     if (hosts.empty()) throw PlatformError("the platform has no host");
     HostNames names;
     for (std::size_t i = 0; i < hosts.size(); ++i) names.emplace(hosts[i].name, static_cast<HostId>(i));
-    const HostId server =
-        cluster.server_host.empty() ? 0 : find_host(names, hosts, cluster.server_host, "cluster.server_host");
-    const auto available = hosts_for_workers(cluster, names, hosts, server);
+    const auto servers = hosts_for_servers(scenario, names, hosts);
+    const auto available = hosts_for_workers(cluster, names, hosts, servers);
+    const HostId server = servers.empty() ? -1 : servers.front();
     Placement placement;
     placement.cost = &scenario.cost;
     placement.workers = &scenario.workers;
@@ -239,7 +289,8 @@ Placement place(const Scenario& scenario, const std::vector<HostInfo>& hosts) {
     for (const HostId host : seats(scenario, available, server, placement.warnings))
         placement.host_of_role.push_back(host);
     choose_devices(scenario, placement);
-    seat_relays(scenario, hosts, placement);
+    seat_shards(scenario, servers, placement);
+    if (scenario.topology == "tree") seat_relays(scenario, hosts, placement);
     std::vector<int> workers_on(hosts.size(), 0);
     for (std::size_t role = 1; role <= static_cast<std::size_t>(scenario.lambda()); ++role)
         ++workers_on[static_cast<std::size_t>(placement.host_of_role[role])];

@@ -10,8 +10,8 @@
 
 namespace rubato::sim {
 
-/// Role 0 is the server, role 1 + w is worker w; relays of a tree come after them. Refers to the scenario, which must
-/// outlive it.
+/// Role 0 is the server, role 1 + w is worker w; relays of a tree, or the other shards, come after them. Refers to the
+/// scenario, which must outlive it.
 struct Placement {
     std::vector<HostId> host_of_role;
     std::vector<int> workers_on_host_of_role;
@@ -31,17 +31,23 @@ struct Placement {
     double sum_seconds(RoleId role) const { return group_of_role[static_cast<std::size_t>(role)]->sum_s; }
 };
 
-/// Hosts that the inline star needs: the server's, one for each host of workers, and one for each relay that has its
-/// own.
+/// Hosts that the inline star needs: those of servers, one for each host of workers, and one for each relay that has
+/// its own.
 int star_hosts(const Scenario& scenario);
+
+/// Servers that have hosts of their own, the first ones of an inline star: one, or all shards, or none where those are
+/// beside workers.
+int servers_apart(const Scenario& scenario);
 
 /// The server on cluster.server_host, or the first host. Workers on cluster.hosts, or on all hosts but the server's, in
 /// order (on the server's where the platform has no other): with workers.hosts = H, worker w on host w * H / lambda;
 /// otherwise group after group, per_host workers a host (0: one; where there are too few hosts for that, they are
 /// shared evenly, as by workers.hosts, and a warning says so). More workers that compute by FLOPs than cores are warned
 /// about. Relays on the host of their first worker where leaves are by host, otherwise each on a host of its own, after
-/// those of the workers. Throws PlatformError for unknown names, for fewer hosts than workers.hosts or per_host ask for
-/// (says how many are needed), and where a device or its figure is missing.
+/// those of the workers. Shards but the first one on the next hosts that are not for workers by cluster.hosts, before
+/// those of the workers, or the shards one each on the first hosts of workers. Throws PlatformError for unknown names,
+/// for fewer hosts than workers.hosts or per_host ask for (says how many are needed), and where a device or its figure
+/// is missing.
 Placement place(const Scenario& scenario, const std::vector<HostInfo>& hosts);
 
 }  // namespace rubato::sim

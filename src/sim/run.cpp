@@ -14,9 +14,7 @@ Run::Run(const RunInput& input, Network& network, const Placement& placement)
       scenario_(*input.scenario),
       network_(network),
       placement_(placement),
-      push_s_(scenario_.cluster.server.push(scenario_.cost)),
-      pull_s_(scenario_.cluster.server.pull(scenario_.cost)),
-      update_s_(scenario_.cluster.server.update(scenario_.cost)),
+      shards_(make_shards(*input.scenario, input.parameters)),
       roles_(make_roles(*input.scenario, input.samples, input.parameters,
                         input.resume ? &input.resume->head.roles : nullptr)),
       seats_(roles_.size()),
@@ -31,6 +29,17 @@ Run::Run(const RunInput& input, Network& network, const Placement& placement)
       buffers_(input.task ? input.task->parameters() : 0),
       interrupted_(input.interrupted),
       timeline_(input.recorder != nullptr && input.recorder->wants_timeline()) {
+    for (int shard = 0; shard < shards_.count(); ++shard) {
+        CostSpec cost = scenario_.cost;
+        if (shards_.any()) {
+            cost.push_bytes = shards_.bytes(cost.push_bytes, shards_.range(shard));
+            cost.pull_bytes = shards_.bytes(cost.pull_bytes, shards_.range(shard));
+        }
+        const auto& server = scenario_.cluster.server;
+        server_seconds_.push_back({server.push(cost), server.pull(cost), server.update(cost)});
+    }
+    shard_channels_.resize(2 * static_cast<std::size_t>(scenario_.lambda()) *
+                           static_cast<std::size_t>(shards_.count() - 1));
     for (const WorkerGroup& group : scenario_.workers.groups) sums_ = sums_ || group.sum_s > 0;
     if (input.task) {
         optimizer_ =
@@ -199,7 +208,7 @@ std::string Run::failure(FlowId id) {
 }
 
 std::string Run::with_host(RoleId role) const {
-    return role_name(role, scenario_.lambda()) + " on host \"" + host_name(role) + "\"";
+    return role_name(role, scenario_) + " on host \"" + host_name(role) + "\"";
 }
 
 void Run::deliver(FlowId id, Time now) {
@@ -250,6 +259,7 @@ void Run::process(Due& due) {
     } else if (due.to == 0) {
         if (const auto* start = std::get_if<Start>(&due.event)) server_weights_ = start->weights;
         if (const auto* applied = std::get_if<Applied>(&due.event)) server_weights_ = applied->weights;
+        if (const auto* placed = std::get_if<Placed>(&due.event)) server_weights_ = placed->weights;
     }
     hand(due.to, now_, due.event);
 }
@@ -297,8 +307,8 @@ std::string Run::deadlock() const {
             }
             if (down) what += " since " + seconds_text(seat.down_ns) + " s";
             if (seat.stalled) what += " on a host whose speed is 0";
-            text += (named++ ? "; " : "") +
-                    (down || seat.stalled ? with_host(role) : role_name(role, scenario_.lambda())) + " " + what;
+            text += (named++ ? "; " : "") + (down || seat.stalled ? with_host(role) : role_name(role, scenario_)) +
+                    " " + what;
         }
     }
     return others > 0 ? text + "; and " + std::to_string(others) + " more" : text;

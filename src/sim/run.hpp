@@ -53,6 +53,10 @@ private:
         Time crash_ns = -1;    ///< first time that it crashed
         bool down() const { return down_ns >= 0; }
     };
+    /// What a server is busy with each.
+    struct ServerSeconds {
+        double push = 0, pull = 0, update = 0;
+    };
     /// What the network says of its platform's profiles.
     struct Change {
         enum class Kind : std::uint8_t { host, speed, links };
@@ -152,6 +156,16 @@ private:
     trace::ServerRow& server(RoleId role) {
         return servers_[role == 0 ? 0 : static_cast<std::size_t>(role - scenario_.lambda())];
     }
+    const ServerSeconds& seconds_of(RoleId role) const {
+        return server_seconds_.size() == 1 ? server_seconds_.front()
+                                           : server_seconds_[static_cast<std::size_t>(shards_.shard_of(role))];
+    }
+    /// Of a message, as long as its part of the model is.
+    std::int64_t bytes_of(bool pushes, const Slice& payload) const {
+        const std::int64_t whole = pushes ? scenario_.cost.push_bytes : scenario_.cost.pull_bytes;
+        return shards_.any() ? shards_.bytes(whole, {payload.first, payload.count}) : whole;
+    }
+    ControlChannel& control_channel(RoleId from, RoleId to);
     HostId host_of(RoleId role) const { return placement_.host_of_role[static_cast<std::size_t>(role)]; }
 
     // run_actions.cpp: one member an action
@@ -168,6 +182,7 @@ private:
     void act(RoleId role, Time now, const Keep& action);
     void act(RoleId role, Time now, const Forget& action);
     void act(RoleId role, Time now, const LocalStep& action);
+    void act(RoleId role, Time now, const Place& action);
     void send_control(RoleId role, Time now, const Send& action);
     /// The completion of an action of `role`, due at `at`.
     template <class E>
@@ -186,10 +201,12 @@ private:
     const Scenario& scenario_;
     Network& network_;
     const Placement& placement_;
-    double push_s_, pull_s_, update_s_;  ///< what the server is busy with each
+    const Shards shards_;
+    std::vector<ServerSeconds> server_seconds_;  ///< one, or by shard
     std::vector<Role> roles_;
     std::vector<Seat> seats_;
-    std::vector<Time> apply_free_ns_;  ///< ends of the apply lanes, by role
+    std::vector<ControlChannel> shard_channels_;  ///< to and from shards but the first: [workers][shards - 1][2]
+    std::vector<Time> apply_free_ns_;             ///< ends of the apply lanes, by role
     std::vector<std::pair<RoleId, Due*>> timers_;
     BufferId server_weights_ = no_buffer;  ///< last ones given to role 0
     Noise noise_;

@@ -38,11 +38,22 @@ void Run::release(BufferId buffer, Time now) {
     if (transport_.has_local()) deliver_local(now);
 }
 
+Run::ControlChannel& Run::control_channel(RoleId from, RoleId to) {
+    const RoleId below = lower(from, to);
+    const RoleId above = below == from ? to : from;
+    if (above > scenario_.lambda() && shards_.any()) {
+        const auto shard = static_cast<std::size_t>(shards_.shard_of(above) - 1);
+        const auto worker = static_cast<std::size_t>(below - 1);
+        const auto others = static_cast<std::size_t>(shards_.count() - 1);
+        return shard_channels_[2 * (worker * others + shard) + (below == from ? 0 : 1)];
+    }
+    auto& seat = seats_[static_cast<std::size_t>(below)];
+    return to == below ? seat.from_server : seat.to_server;
+}
+
 // Control messages take latency and bandwidth, but no share of the links; each channel keeps their order.
 void Run::send_control(RoleId role, Time now, const Send& action) {
-    const RoleId below = lower(role, action.to);
-    auto& seat = seats_[static_cast<std::size_t>(below)];
-    auto& channel = action.to == below ? seat.from_server : seat.to_server;
+    auto& channel = control_channel(role, action.to);
     if (channel.delay_ns < 0)
         channel.delay_ns =
             network_.control_delay(placement_.host_of_role[static_cast<std::size_t>(role)],
@@ -53,19 +64,28 @@ void Run::send_control(RoleId role, Time now, const Send& action) {
     due.sender = role;
     due.taken = Taken{action.id, now};
     queue_.schedule(due, at, action.to, role, static_cast<int>(action.channel));
-    ++report_.control_messages;
-    report_.bytes += static_cast<std::int64_t>(control_bytes);
+    if (action.payload.buffer == no_buffer) {
+        ++report_.control_messages;
+        report_.bytes += static_cast<std::int64_t>(control_bytes);
+        return;
+    }
+    // What shards hand over for an evaluation takes nothing of the cluster, as the evaluation does.
+    auto& payload = std::get<Delivered>(due.event).payload;
+    payload.buffer = buffers_.share(payload.buffer, -1);
+    ++report_.messages;
+    report_.bytes += bytes_of(false, action.payload);
 }
 
 void Run::act(RoleId role, Time now, const Send& action) {
-    if (action.payload.buffer == no_buffer) return send_control(role, now, action);
+    if (action.payload.buffer == no_buffer || (serves(role) && serves(action.to) && shards_.any()))
+        return send_control(role, now, action);
     buffers_.retain(action.payload.buffer);
     const bool pushes = action.channel == Channel::gradient;
     Flow flow;
     flow.from = role;
     flow.to = action.to;
     flow.channel = action.channel;
-    flow.bytes = static_cast<double>(pushes ? scenario_.cost.push_bytes : scenario_.cost.pull_bytes);
+    flow.bytes = static_cast<double>(bytes_of(pushes, action.payload));
     Due& due = queue_.create();
     flow.due = &due;
     // A relay sends the records of a sum ahead of it on its channel: until it is on its way, started_ns is when they
@@ -80,7 +100,7 @@ void Run::act(RoleId role, Time now, const Send& action) {
     Time at = now;
     if (!pushes && serves(role)) {  // a worker that passes weights on has no server's costs
         const Time begin = std::max(now, apply_free_ns_[static_cast<std::size_t>(role)]);
-        at = occupy_apply(role, now, pull_s_);
+        at = occupy_apply(role, now, seconds_of(role).pull);
         auto& totals = server(role);
         ++totals.replies;
         totals.pull_ns += at - begin;
@@ -158,6 +178,16 @@ void Run::act(RoleId role, Time now, const LocalStep& action) {
     complete(role, now, Stepped{action.id, local, action.sum});
 }
 
+// Takes no virtual time: workers put what arrives where it belongs as they receive it.
+void Run::act(RoleId role, Time now, const Place& action) {
+    const BufferId whole = action.whole == no_buffer ? buffers_.allocate() : action.whole;
+    if (input_.task) {
+        late_->run();
+        learn::run(learn::resolve(action, whole, buffers_));
+    }
+    complete(role, now, Placed{action.id, whole});
+}
+
 void Run::act(RoleId role, Time now, const Fold& action) {
     const bool first = action.accumulator == no_buffer;
     const BufferId accumulator = first ? buffers_.allocate() : action.accumulator;
@@ -168,7 +198,7 @@ void Run::act(RoleId role, Time now, const Fold& action) {
         learn::run(learn::resolve(action, accumulator, buffers_, kept_), *optimizer_);
     }
     const Time begin = std::max(now, apply_free_ns_[static_cast<std::size_t>(role)]);
-    const Time end = occupy_apply(role, now, push_s_);
+    const Time end = occupy_apply(role, now, seconds_of(role).push);
     auto& totals = server(role);
     ++totals.pushes;
     totals.push_ns += end - begin;
@@ -190,8 +220,9 @@ void Run::act(RoleId role, Time now, const Update& action) {
     if (late_) late_->defer(action, actions_, to);
     if (!in_place) release(action.weights, now);
     const Time begin = std::max(now, apply_free_ns_[static_cast<std::size_t>(role)]);
-    const double push_s = static_cast<double>(pushes) * push_s_;
-    const Time end = occupy_apply(role, now, push_s + update_s_ * action.step_count);
+    const ServerSeconds& seconds = seconds_of(role);
+    const double push_s = static_cast<double>(pushes) * seconds.push;
+    const Time end = occupy_apply(role, now, push_s + seconds.update * action.step_count);
     auto& totals = server(role);
     totals.pushes += pushes;
     totals.updates += action.step_count;

@@ -144,7 +144,8 @@ void Run::break_role(RoleId role, bool broken) {
 void Run::crash(RoleId role) {
     auto& seat = seats_[static_cast<std::size_t>(role)];
     if (input_.recorder != nullptr) input_.recorder->fault({now_, "crash", role, host_name(role)});
-    if (role == 0 || roles_.size() > static_cast<std::size_t>(scenario_.lambda()) + 1) return end_with(role);
+    if (role == 0 || shards_.any() || roles_.size() > static_cast<std::size_t>(scenario_.lambda()) + 1)
+        return end_with(role);
     seat.down_ns = now_;
     if (seat.crash_ns < 0) seat.crash_ns = now_;
     ++down_;
@@ -222,7 +223,9 @@ void Run::restart(RoleId role) {
 void Run::end_with(RoleId role) {
     report_.status = Status::peer_lost;
     report_.detail = "at " + seconds_text(now_) + " s " + with_host(role) + " crashed, and no run goes on without " +
-                     (role == 0 ? "its server" : "a part of its tree");
+                     (role == 0       ? "its server"
+                      : shards_.any() ? "any of its workers and shards"
+                                      : "a part of its tree");
     stop_network();
 }
 
@@ -309,6 +312,7 @@ void Run::set_links(const FaultPlan::Unit& unit) {
 
 void Run::forget_delays() {
     for (Seat& seat : seats_) seat.to_server.delay_ns = seat.from_server.delay_ns = -1;
+    for (ControlChannel& channel : shard_channels_) channel.delay_ns = -1;
 }
 
 }  // namespace rubato::sim

@@ -7,12 +7,16 @@
 namespace rubato::trace {
 
 ReplayResult replay(std::istream& log, std::vector<Role> roles) {
-    const RoleName names = [lambda = workers_among(roles)](RoleId role) { return role_name(role, lambda); };
+    const RoleName names = [lambda = workers_among(roles), shards = sharded(roles)](RoleId role) {
+        return role_name(role, lambda, shards);
+    };
     return replay_roles(log, std::move(roles), names);
 }
 
 ReplayResult replay(std::istream& log, std::vector<Role> roles, const SeeStep& see) {
-    const RoleName names = [lambda = workers_among(roles)](RoleId role) { return role_name(role, lambda); };
+    const RoleName names = [lambda = workers_among(roles), shards = sharded(roles)](RoleId role) {
+        return role_name(role, lambda, shards);
+    };
     return replay_roles(log, std::move(roles), names, see);
 }
 

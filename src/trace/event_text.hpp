@@ -28,6 +28,7 @@ std::string to_text(const UpdateRow& row);
 std::string to_text(const EvalRow& row);
 std::string to_text(const WorkerRow& row);
 std::string to_text(const ControllerRow& row);
+std::string to_text(const ShardRow& row);
 
 /// The kind of an event, e.g. "gradient-ready".
 std::string_view event_kind(const Event& event);
@@ -44,6 +45,7 @@ void each_line(const Actions& actions, Line&& line) {
     for (const auto& row : actions.evals) line('R', to_text(row));
     for (const auto& row : actions.workers) line('R', to_text(row));
     for (const auto& row : actions.controller) line('R', to_text(row));
+    for (const auto& row : actions.shards) line('R', to_text(row));
 }
 
 }  // namespace rubato::trace

@@ -25,17 +25,31 @@ void keep_last(std::optional<double>& kept, const std::optional<double>& value) 
 
 }  // namespace
 
-Figures::Figures(const Scenario& scenario, std::int64_t samples_per_epoch)
+Figures::Figures(const Scenario& scenario, std::int64_t samples_per_epoch, std::int64_t parameters)
     : workers_(static_cast<std::size_t>(std::max(0, scenario.lambda()))),
       stop_(scenario.stop),
       samples_per_epoch_(samples_per_epoch),
-      warm_samples_(std::llround(scenario.protocol.warm_epochs * static_cast<double>(samples_per_epoch))) {}
+      warm_samples_(std::llround(scenario.protocol.warm_epochs * static_cast<double>(samples_per_epoch))) {
+    const Shards all = make_shards(scenario, parameters);
+    for (int shard = 0; all.any() && shard < all.count(); ++shard) {
+        PerShard& it = shards.emplace_back();
+        it.role = all.role(shard);
+        it.parameters = parameters > 0 ? all.range(shard).count : all.range(shard).count / 4;
+    }
+}
 
 void Figures::add(const Actions& actions) {
     for (const GradientRow& row : actions.gradients) add(row);
+    for (const ShardRow& row : actions.shards) {
+        PerShard& shard = shards.at(static_cast<std::size_t>(row.shard));
+        ++shard.outcomes.of(row.outcome);
+        if (row.outcome == Outcome::applied) shard.staleness.add(row.staleness(), 1);
+    }
     for (const UpdateRow& row : actions.updates) {
-        ++updates;
         last_update_ns = std::max(last_update_ns, row.time_ns);
+        if (!shards.empty()) ++shards.at(static_cast<std::size_t>(row.shard)).updates;
+        if (row.shard > 0) continue;
+        ++updates;
         steady.add(row);
         // Under hardsync all that is accepted is applied at once, so that its epoch tells what was applied before.
         const double before = row.epoch * static_cast<double>(samples_per_epoch_) - static_cast<double>(row.samples);
@@ -129,6 +143,25 @@ Figures::WorkerTimes Figures::worker_times() const {
         sum.wait_ns += row.policy_wait_ns;
     }
     return sum;
+}
+
+std::optional<double> Figures::shards_staleness() const {
+    double sum = 0, weights = 0;
+    for (const PerShard& shard : shards) {
+        const auto mean = shard.staleness.mean();
+        if (!mean) continue;
+        sum += *mean * static_cast<double>(shard.parameters);
+        weights += static_cast<double>(shard.parameters);
+    }
+    return weights > 0 ? std::optional(sum / weights) : std::nullopt;
+}
+
+std::optional<std::int64_t> Figures::mixed_gradients() const {
+    if (shards.empty()) return std::nullopt;
+    std::int64_t mixed = 0;
+    for (const PerWorker& worker : workers_)
+        if (worker.times) mixed += worker.times->mixed;
+    return mixed;
 }
 
 Progress Figures::progress(Time now_ns) const {

@@ -3,6 +3,7 @@
 
 #include "core/action.hpp"
 #include "core/scenario.hpp"
+#include "core/shards.hpp"
 #include "trace/coarse_histogram.hpp"
 #include "trace/histogram.hpp"
 #include "trace/recorder.hpp"
@@ -43,7 +44,8 @@ struct FaultCounts {
 class Figures {
 public:
     /// samples_per_epoch: training samples of one epoch, the N of epochs = samples / N; 0 where it is not known.
-    Figures(const Scenario& scenario, std::int64_t samples_per_epoch);
+    /// parameters: of the model, by which shards are weighted; 0 where there is none.
+    Figures(const Scenario& scenario, std::int64_t samples_per_epoch, std::int64_t parameters = 0);
 
     void add(const Actions& actions);
     void add(const FaultRow& row);
@@ -82,6 +84,20 @@ public:
     std::optional<double> best_valid_error;
     std::optional<TargetReached> target;
     FaultCounts faults;
+
+    /// One of several servers. Of all together the figures above are those of shard 0, but for last_update_ns.
+    struct PerShard {
+        RoleId role = 0;
+        std::int64_t parameters = 0;  ///< float32 elements of a gradient message where there is no model
+        Outcomes outcomes;
+        Histogram staleness;  ///< of applied gradients
+        std::int64_t updates = 0;
+    };
+    std::vector<PerShard> shards;  ///< empty unless the servers are sharded
+    /// Mean over shards, each with the weight of its parameters, of the mean staleness of the gradients it applied.
+    std::optional<double> shards_staleness() const;
+    /// Gradients that were computed on different versions of different shards.
+    std::optional<std::int64_t> mixed_gradients() const;
 
     double epochs() const;
     WorkerTimes worker_times() const;

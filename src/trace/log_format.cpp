@@ -30,6 +30,8 @@ std::string to_text(const LogHeader& header) {
     append_number(text += " samples=", header.samples);
     append_number(text += " parameters=", header.parameters);
     append_number(text += " lambda=", header.lambda);
+    for (std::size_t i = 0; i < header.layers.size(); ++i)
+        append_number(text += i == 0 ? " layers=" : ",", header.layers[i]);
     text += " scenario=";
     for (const char c : header.scenario) text += c == '\n' || c == '\r' ? ' ' : c;
     return text;
@@ -47,6 +49,10 @@ LogHeader header_from_text(std::string_view text) {
     take_number(text, header.parameters);
     take(text, " lambda=");
     take_number(text, header.lambda);
+    for (std::string_view before = " layers="; text.starts_with(before); before = ",") {
+        take(text, before);
+        take_number(text, header.layers.emplace_back());
+    }
     take(text, " scenario=");
     header.scenario = text;
     return header;

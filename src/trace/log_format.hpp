@@ -15,6 +15,7 @@
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace rubato::trace {
 
@@ -26,7 +27,9 @@ struct LogHeader {
     std::int64_t samples = 0;     ///< training samples of one epoch
     std::int64_t parameters = 0;  ///< elements of weights and gradients
     std::int64_t lambda = 0;      ///< workers
-    std::string scenario;         ///< name
+    /// Sizes of the model's layers, where the servers are split by them; otherwise empty, and not written.
+    std::vector<std::int64_t> layers = {};
+    std::string scenario;  ///< name
     bool operator==(const LogHeader&) const = default;
 };
 

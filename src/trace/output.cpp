@@ -35,6 +35,7 @@ Output::Output(const Scenario& scenario, const RecorderOptions& options)
     header_.samples = options.samples;
     header_.parameters = options.parameters;
     header_.lambda = scenario.lambda();
+    if (scenario.topology == "sharded" && scenario.shards.by_layers) header_.layers = scenario.layers;
     header_.scenario = scenario.name;
     const auto& resume = options.resume;
     const TableSizes sizes = resume ? resume->mark.tables : TableSizes{};
@@ -52,6 +53,8 @@ Output::Output(const Scenario& scenario, const RecorderOptions& options)
     open(evals_, path("evals.csv"), evals_header, sizes.evals);
     if (traits(make_policy(scenario.protocol, scenario.lambda())).controller)
         open(controller_, path("controller.csv"), controller_header, sizes.controller);
+    if (scenario.topology == "sharded" && scenario.trace.gradients)
+        open(shards_, path("shards.csv"), shards_header, -1);
     faults_size_ = sizes.faults;
     if (sizes.faults >= 0) open(faults_, path("faults.csv"), faults_header, sizes.faults);
     if (rank_ == 0) return;
@@ -94,7 +97,7 @@ void Output::remove_leftovers(const TraceSpec& trace, bool resumes) const {
                                                   {"servers.csv", true},           {"gradients.csv", !trace.gradients},
                                                   {"updates.csv", !trace.updates}, {"timeline.csv", !trace.timeline},
                                                   {"events.log", !trace.events},   {"controller.csv", !resumes},
-                                                  {"faults.csv", !resumes}};
+                                                  {"faults.csv", !resumes},        {"shards.csv", true}};
     for (const auto& [name, remove] : names) {
         std::error_code error;  // where nothing can be removed nothing can be written, which is reported then
         if (remove) std::filesystem::remove(path(name), error);
@@ -103,7 +106,8 @@ void Output::remove_leftovers(const TraceSpec& trace, bool resumes) const {
 
 bool Output::takes(const Actions& actions) const {
     return (gradients_ && !actions.gradients.empty()) || (updates_ && !actions.updates.empty()) ||
-           (evals_ && !actions.evals.empty()) || (controller_ && !actions.controller.empty()) || log_;
+           (evals_ && !actions.evals.empty()) || (controller_ && !actions.controller.empty()) ||
+           (shards_ && !actions.shards.empty()) || log_;
 }
 
 void Output::write_rows(const Actions& actions) {
@@ -116,6 +120,9 @@ void Output::write_rows(const Actions& actions) {
         for (const EvalRow& row : actions.evals) write_row(*evals_, row);
     if (controller_)
         for (const ControllerRow& row : actions.controller) write_row(*controller_, row);
+    if (shards_)
+        for (const ShardRow& row : actions.shards)
+            if (row.outcome != Outcome::applied || row.worker_seq % every_ == 0) write_row(*shards_, row);
 }
 
 // Those that hold the first, or one by `every` further on.
@@ -157,19 +164,19 @@ void Output::write(const FaultRow& row) {
 }
 
 void Output::flush() {
-    for (auto* file : {&gradients_, &updates_, &evals_, &timeline_, &controller_, &faults_})
+    for (auto* file : {&gradients_, &updates_, &evals_, &timeline_, &controller_, &faults_, &shards_})
         if (*file) (*file)->flush();
     if (log_) log_->flush();
 }
 
 void Output::close() {
-    for (auto* file : {&gradients_, &updates_, &evals_, &timeline_, &controller_, &faults_})
+    for (auto* file : {&gradients_, &updates_, &evals_, &timeline_, &controller_, &faults_, &shards_})
         if (*file) (*file)->close();
     if (log_) log_->finish();
 }
 
 void Output::abandon() {
-    for (auto* file : {&gradients_, &updates_, &evals_, &timeline_})
+    for (auto* file : {&gradients_, &updates_, &evals_, &timeline_, &shards_})
         if (*file) (*file)->abandon();
     if (log_) log_->abandon();
 }

@@ -39,7 +39,7 @@ struct Recorder::Impl {
         : scenario(the_scenario),
           options(std::move(the_options)),
           has_error(error_flag),
-          figures(scenario, options.samples) {
+          figures(scenario, options.samples, options.parameters) {
         if (options.resume && !options.resume->mark.figures.empty()) figures.from_text(options.resume->mark.figures);
         if (options.directory.empty()) return;
         output.emplace(scenario, options);
@@ -93,6 +93,7 @@ struct Recorder::Impl {
         before.gradients.assign(actions.gradients.begin(), cut);
         before.updates = actions.updates;
         before.controller = actions.controller;
+        before.shards = actions.shards;
         after.gradients.assign(cut, actions.gradients.end());
         after.evals = actions.evals;
         after.workers = actions.workers;

@@ -75,6 +75,31 @@ void add_learning(Json& out, const Figures& figures, const DriverReport& report)
     out["suboptimality"] = number(figures.metrics.suboptimality);
 }
 
+/// What shards have is theirs; the staleness of the whole summary is that of shard 0. Of one server there is nothing.
+Json shards(const Figures& figures, const DriverReport& report) {
+    Json each = Json::array();
+    for (std::size_t shard = 0; shard < figures.shards.size(); ++shard) {
+        const Figures::PerShard& it = figures.shards[shard];
+        Json one{{"role", it.role}, {"parameters", it.parameters}};
+        if (shard < report.servers.size()) {
+            one["bytes_in"] = report.servers[shard].bytes_in;
+            one["bytes_out"] = report.servers[shard].bytes_out;
+        }
+        one["updates"] = it.updates;
+        one["applied"] = it.outcomes.applied;
+        one["dropped"] = it.outcomes.dropped;
+        one["cancelled"] = it.outcomes.cancelled;
+        one["leftover"] = it.outcomes.leftover;
+        one["staleness_mean"] = number(it.staleness.mean());
+        one["staleness_max"] = it.staleness.total() > 0 ? Json(it.staleness.max()) : Json(nullptr);
+        one["staleness_histogram"] = it.staleness.counts();
+        each.push_back(one);
+    }
+    return {{"staleness_mean", number(figures.shards_staleness())},
+            {"mixed_gradients", or_null(figures.mixed_gradients())},
+            {"each", each}};
+}
+
 /// Each name once, in the order of the roles.
 Json unique_names(const std::vector<Place>& places, std::string Place::*name) {
     Json names = Json::array();
@@ -183,6 +208,7 @@ std::string summary_text(const Scenario& scenario, const RecorderOptions& option
     out["schedule"] = schedule(scenario, options);
     out["faults"] = {
         {"crashes", figures.faults.crashes}, {"returns", figures.faults.returns}, {"links", figures.faults.links}};
+    out["shards"] = shards(figures, report);
     out["engine"] = {{"wall_s", number(report.wall_s)},
                      {"messages_per_s", ratio(static_cast<double>(report.messages), report.wall_s)},
                      {"peak_rss_bytes", peak_rss_bytes()},
@@ -229,6 +255,11 @@ SummaryView read_summary(const std::string& text) try {
     read(json, "best_valid_error", view.best_valid_error);
     read(json, "test_error", view.test_error);
     read(json, "time_to_target_s", view.time_to_target_s);
+    const auto shards = json.find("shards");  // not in those of earlier versions
+    if (shards == json.end() || shards->at("each").empty()) return view;
+    for (const Json& shard : shards->at("each")) view.shard_bytes.push_back(shard.value("bytes_in", std::int64_t{0}));
+    read(*shards, "staleness_mean", view.shards_staleness);
+    read(*shards, "mixed_gradients", view.mixed_gradients);
     return view;
 } catch (const nlohmann::json::exception& error) {
     // Without the library's own number of the error.

@@ -26,6 +26,9 @@ struct SummaryView {
     std::optional<double> samples_per_s, gradients_per_s, updates_per_s, steady_samples_per_s;
     std::optional<double> staleness_mean, staleness_p99, staleness_max, staleness_steady_mean;
     std::optional<double> compute_utilization, train_loss, valid_error, best_valid_error, test_error, time_to_target_s;
+    std::vector<std::int64_t> shard_bytes;  ///< of each of several servers: what it was pushed; empty: there is one
+    std::optional<double> shards_staleness;
+    std::int64_t mixed_gradients = 0;
 };
 
 /// Throws std::invalid_argument with one line where the text is not a summary.

@@ -84,6 +84,8 @@ void each(const Scenario& scenario, const Figures& figures, const DriverReport& 
     put("faults.crashes", figures.faults.crashes);
     put("faults.returns", figures.faults.returns);
     put("faults.links", figures.faults.links);
+    put("shards.staleness_mean", figures.shards_staleness());
+    put("shards.mixed_gradients", figures.mixed_gradients());
     put("engine.wall_s", report.wall_s);
     put("engine.messages_per_s", ratio(static_cast<double>(report.messages), report.wall_s));
     put("engine.peak_rss_bytes", peak_rss_bytes());

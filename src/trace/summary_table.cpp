@@ -3,6 +3,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <numeric>
+
 namespace rubato::trace {
 namespace {
 
@@ -37,6 +40,17 @@ std::string summary_table(const std::string& summary_json, const std::string& di
                fmt::format("{} samples/s, {} updates/s", text(view.samples_per_s), text(view.updates_per_s)));
     out += row("staleness", fmt::format("mean {}, p99 {}, max {}", text(view.staleness_mean), whole(view.staleness_p99),
                                         whole(view.staleness_max)));
+    if (!view.shard_bytes.empty()) {
+        const auto largest = std::max_element(view.shard_bytes.begin(), view.shard_bytes.end());
+        const auto all = std::accumulate(view.shard_bytes.begin(), view.shard_bytes.end(), std::int64_t{0});
+        out += row("shards",
+                   fmt::format("{}: mean staleness {}, {} gradients on mixed versions; shard {} takes {} of "
+                               "what is pushed",
+                               view.shard_bytes.size(), text(view.shards_staleness), view.mixed_gradients,
+                               largest - view.shard_bytes.begin(),
+                               percent(all > 0 ? std::optional(static_cast<double>(*largest) / static_cast<double>(all))
+                                               : std::nullopt)));
+    }
     out += row("utilization", percent(view.compute_utilization));
     if (view.train_loss) out += row("train loss", text(view.train_loss));
     if (view.valid_error)

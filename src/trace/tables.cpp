@@ -141,6 +141,17 @@ char* put_row(char* at, const ControllerRow& row) {
     return cells.end();
 }
 
+char* put_row(char* at, const ShardRow& row) {
+    Cells cells(at);
+    cells << std::int64_t{row.shard} << std::int64_t{row.worker} << row.worker_seq << row.read_version;
+    if (row.apply_version < 0)
+        cells << std::string_view() << std::string_view();
+    else
+        cells << row.apply_version << row.staleness();
+    cells.reached(row.applied_ns) << name(row.outcome);
+    return cells.end();
+}
+
 char* put_row(char* at, const Span& span) {
     Cells cells(at);
     cells << std::int64_t{span.role} << std::string_view(span.kind) << span.begin_ns << span.end_ns;

@@ -24,6 +24,8 @@ inline constexpr std::string_view evals_header =
 inline constexpr std::string_view controller_header =
     "time_ns,worker,pushes,slowest,slowest_pushes,gap,last_push_ns,interval_ns,slowest_last_push_ns,"
     "slowest_interval_ns,r_limit,granted,predicted_ns,slowest_predicted_ns";
+inline constexpr std::string_view shards_header =
+    "shard,worker,worker_seq,read_version,apply_version,staleness,applied_ns,outcome";
 inline constexpr std::string_view timeline_header = "role,kind,begin_ns,end_ns,peer,bytes";
 inline constexpr std::string_view faults_header = "time_ns,event,role,host,link,bandwidth_factor,latency_factor";
 inline constexpr std::string_view workers_header =
@@ -40,6 +42,7 @@ char* put_summed_row(char* at, const GradientRow& row);
 char* put_row(char* at, const UpdateRow& row);
 char* put_row(char* at, const EvalRow& row);
 char* put_row(char* at, const ControllerRow& row);
+char* put_row(char* at, const ShardRow& row);
 char* put_row(char* at, const Span& span);
 
 /// What became of the gradients of one worker, or of all.

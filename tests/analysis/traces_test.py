@@ -13,7 +13,7 @@ import tempfile
 import unittest
 
 import rubato_analysis
-from rubato_analysis.schema import CATEGORIES, OF_FIGURES, OF_PROTOCOL, TABLES
+from rubato_analysis.schema import CATEGORIES, OF_FIGURES, OF_PROTOCOL, OF_TOPOLOGY, TABLES
 
 ROOT = ""
 PROGRAM = ""
@@ -26,6 +26,8 @@ SCENARIOS = {
                "protocol": {"name": "n-softsync", "n": 2}},
     "dssp": {"cost": {"model": "cifar10-full"}, "data": {"samples": 600},
              "protocol": {"name": "dssp", "lower_bound": 0}, "cluster": {"noise": {"lognormal_cv": 0.5}}},
+    "sharded": {"model": {"name": "mlp", "hidden": [5]}, "data": {"samples": 200, "shape": [4, 4, 1]},
+                "protocol": {"name": "async"}, "topology": {"name": "sharded", "shards": 2, "split": "layers"}},
     "faulty": {"cost": {"model": "cifar10-full"}, "data": {"samples": 600}, "protocol": {"name": "async"},
                "faults": [{"workers": [0], "at_s": 0.1, "until_s": 0.2},
                           {"links": ["host-1"], "at_s": 0.1, "bandwidth_factor": 0.5}]},
@@ -35,10 +37,12 @@ SCENARIOS = {
 def tables_of(run: str) -> list[str]:
     """Those that such a run leaves."""
     with open(os.path.join(run, "scenario.json"), encoding="utf-8") as file:
-        protocol = json.load(file)["protocol"]["name"]
+        scenario = json.load(file)
+    protocol, topology = scenario["protocol"]["name"], scenario["topology"]["name"]
     with open(os.path.join(run, "summary.json"), encoding="utf-8") as file:
         summary = json.load(file)
     return [table for table in TABLES if OF_PROTOCOL.get(table, protocol) == protocol
+            and OF_TOPOLOGY.get(table, topology) == topology
             and (table not in OF_FIGURES or any(summary[OF_FIGURES[table]].values()))]
 
 

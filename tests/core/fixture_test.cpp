@@ -121,6 +121,12 @@ Scenario scenario_of(const Arguments& arguments) {
         } else if (key == "weights_fan_out") {
             scenario.topology = "tree-downcast";
             scenario.tree.weights_fan_out = std::stoi(value);
+        } else if (key == "shards") {
+            scenario.topology = "sharded";
+            scenario.shards.count = std::stoi(value);
+        } else if (key == "layers") {
+            std::istringstream sizes(value);
+            for (std::string size; std::getline(sizes, size, ',');) scenario.layers.push_back(std::stoll(size));
         } else if (key == "n")
             scenario.protocol.n = std::stoi(value);
         else if (key == "batch")

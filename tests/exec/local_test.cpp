@@ -163,6 +163,38 @@ TEST_CASE("local: weights that go from worker to worker are the root's, and the 
     }
 }
 
+TEST_CASE("local: with shards, hardsync ends with the weights of one simulated server, and every policy replays") {
+    for (const char* protocol : {"hardsync", "bsp", "n-softsync", "async", "asp", "ssp", "dssp", "bounded-delay"})
+        for (const int shards : {2, 5}) {
+            auto scenario = small_training(protocol, 5, 16);
+            scenario.protocol.bound = 1;
+            scenario.evaluate.every_epochs = 0.5;
+            const auto task = learn::make_task(scenario);
+            const auto one = simulate(scenario, task->samples(), {}, task.get());
+            scenario.topology = "sharded";
+            scenario.shards = {shards, true, false};
+            scenario.layers = learn::task_size(scenario).layers;
+            const int used = make_shards(scenario, task->parameters()).used();
+            const auto local = run_here(scenario, *task);
+            CAPTURE(protocol);
+            CAPTURE(shards);
+            REQUIRE(local.report.status == Status::finished);
+            REQUIRE_NOTHROW(check_shard_books(scenario, task->samples(), local.ledger, local.ledger.told(), used));
+            const auto same = replay_text(local.log, scenario, *task);
+            CHECK_MESSAGE(same.same, same.difference);
+            REQUIRE(static_cast<int>(local.report.servers.size()) == shards);
+            for (int shard = 0; shard < shards; ++shard) {
+                const auto& server = local.report.servers[static_cast<std::size_t>(shard)];
+                CHECK(server.role == (shard == 0 ? 0 : 5 + shard));
+                CHECK((server.bytes_in > 0) == (shard < used));
+                CHECK((server.updates > 0) == (shard < used));
+            }
+            if (!traits(make_policy(scenario.protocol, 5)).batch_order) continue;
+            CHECK(local.report.weights_hash == one.report.weights_hash);
+            CHECK(local.ledger.evals.size() == one.ledger.evals.size());
+        }
+}
+
 TEST_CASE("local: every stop criterion ends the run") {
     auto scenario = small_training("async", 3, 16);
     const auto task = learn::make_task(scenario);

@@ -89,6 +89,32 @@ class RunsTest(LaunchTest):
                   if row["kind"] in ("pull", "relay") and int(row["peer"]) in range(1, 5)}
         self.assertEqual(passed, {("0", "1"), ("1", "2"), ("2", "3"), ("3", "4")})
 
+    def test_shards_keep_their_books_and_replay(self) -> None:
+        weights = {}
+        for number, policy in enumerate(POLICIES + [{"name": "bsp"}, {"name": "ssp", "bound": 1}]):
+            with self.subTest(policy):
+                out = f"shards{number}"
+                scenario = learning(policy, 4, hidden=30) | {
+                    "topology": {"name": "sharded", "shards": 3, "split": "layers"}, "evaluate": {"every_epochs": 0.5}}
+                summary = self.run_on("mpi", scenario, out, ranks=7)
+                self.assertEqual((summary["backend"], summary["status"]), ("mpi", "finished"))
+                self.assert_replays(out, "--weights")
+                rows, each = self.rows(out, "shards.csv"), summary["shards"]["each"]
+                started = sum(summary["gradients"].values())
+                self.assertEqual([it["role"] for it in each], [0, 5, 6])
+                for shard, it in enumerate(each):
+                    mine = [row for row in rows if int(row["shard"]) == shard]
+                    told = sum(it[outcome] for outcome in ("applied", "dropped", "cancelled", "leftover"))
+                    # The model has two layers.
+                    self.assertEqual((len(mine), told), (started, started) if shard < 2 else (0, 0))
+                    versions = [row["version"] for row in self.rows(out, "updates.csv") if int(row["shard"]) == shard]
+                    self.assertEqual(versions, [str(1 + i) for i in range(it["updates"])])
+                    self.assertEqual(it["bytes_in"] > 0, shard < 2)
+                weights[policy["name"]] = summary["weights_hash"]
+        simulated = self.run_on("sim", learning({"name": "hardsync"}, 4, hidden=30), "one-server")
+        self.assertEqual(weights["hardsync"], simulated["weights_hash"])
+        self.assertEqual(weights["bsp"], simulated["weights_hash"])
+
     def test_policies_that_hold_or_drop_keep_their_books_and_replay(self) -> None:
         # What each promises of the staleness of what is applied; None: nothing.
         policies = [({"name": "bsp"}, 0), ({"name": "bsp", "update": "per-gradient"}, 3), ({"name": "asp"}, None),

@@ -36,7 +36,7 @@ inline OptimizerSpec momentum() {
 /// interrupt_after: steps until a signal comes; fails_after: transfers until one fails; -1: never.
 inline Recorded record(const std::string& protocol, int lambda, std::int64_t interrupt_after = -1, int fails_after = -1,
                        const OptimizerSpec& optimizer = momentum(), const CommunicationSpec& communication = {},
-                       const TreeSpec* tree = nullptr, bool downcast = false) {
+                       const TreeSpec* tree = nullptr, const ShardsSpec* shards = nullptr, bool downcast = false) {
     Recorded run;
     run.scenario = learning_scenario(protocol, lambda, 8);
     run.scenario.protocol.n = 2;
@@ -50,6 +50,11 @@ inline Recorded record(const std::string& protocol, int lambda, std::int64_t int
         run.scenario.workers.pipeline = Pipeline::overlap;
         run.scenario.workers.pull = Pull::latest;
         run.scenario.data.sampling = Sampling::strided;
+    }
+    if (shards != nullptr) {
+        run.scenario.topology = "sharded";
+        run.scenario.shards = *shards;
+        run.scenario.layers = learn::task_size(run.scenario).layers;
     }
     run.scenario.stop.epochs = 3;
     run.scenario.evaluate.every_epochs = 0.5;
@@ -138,6 +143,11 @@ private:
         id(it.sum);
     }
     void rename_ids(Update& it) { id(it.weights); }
+    void rename_ids(Place& it) {
+        id(it.weights);
+        id(it.whole);
+    }
+    void rename_ids(Placed& it) { id(it.weights); }
     void rename_ids(Evaluate& it) { id(it.weights); }
     void rename_ids(Release& it) { id(it.buffer); }
     template <class Other>

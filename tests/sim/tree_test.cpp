@@ -207,7 +207,7 @@ TEST_CASE("recomputation: runs through a tree, whatever the buffers are called a
     tree.fan_out = 2;
     for (const auto& [protocol, downcast] :
          {std::pair("hardsync", false), {"n-softsync", false}, {"async", false}, {"n-softsync", true}}) {
-        const auto run = record(protocol, 7, -1, -1, momentum(), {}, &tree, downcast);
+        const auto run = record(protocol, 7, -1, -1, momentum(), {}, &tree, nullptr, downcast);
         REQUIRE(run.report.status == Status::finished);
         CAPTURE(protocol);
         for (std::uint64_t seed = 0; seed < 10; ++seed) {

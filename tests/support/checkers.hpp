@@ -20,6 +20,7 @@ struct Ledger {
     std::vector<EvalRow> evals;
     std::vector<WorkerRow> workers;
     std::vector<ControllerRow> controller;
+    std::vector<ShardRow> shards;
 
     void add(const Actions& actions) {
         gradients.insert(gradients.end(), actions.gradients.begin(), actions.gradients.end());
@@ -27,6 +28,7 @@ struct Ledger {
         evals.insert(evals.end(), actions.evals.begin(), actions.evals.end());
         workers.insert(workers.end(), actions.workers.begin(), actions.workers.end());
         controller.insert(controller.end(), actions.controller.begin(), actions.controller.end());
+        shards.insert(shards.end(), actions.shards.begin(), actions.shards.end());
     }
     /// Gradients that the rows stand for.
     std::int64_t told() const {
@@ -57,6 +59,7 @@ public:
         if (const auto* e = std::get_if<Cancelled>(&event)) complete(role, e->id);
         if (const auto* e = std::get_if<Folded>(&event)) complete(role, e->id);
         if (const auto* e = std::get_if<Stepped>(&event)) complete(role, e->id);
+        if (const auto* e = std::get_if<Placed>(&event)) complete(role, e->id);
         if (const auto* e = std::get_if<Applied>(&event)) complete(role, e->id);
         if (const auto* e = std::get_if<Evaluated>(&event)) complete(role, e->id);
         if (const auto* e = std::get_if<Saved>(&event)) complete(role, e->id);
@@ -74,6 +77,7 @@ public:
             }
             if (const auto* a = std::get_if<Fold>(&action)) open(role, a->id);
             if (const auto* a = std::get_if<LocalStep>(&action)) open(role, a->id);
+            if (const auto* a = std::get_if<Place>(&action)) open(role, a->id);
             if (const auto* a = std::get_if<Update>(&action)) open(role, a->id);
             if (const auto* a = std::get_if<Evaluate>(&action)) open(role, a->id);
             if (const auto* a = std::get_if<Save>(&action)) open(role, a->id);
@@ -159,6 +163,47 @@ inline void check_books(const Scenario& scenario, std::int64_t samples, const Le
         demand(all == std::llround(*scenario.stop.epochs * static_cast<double>(samples)),
                "the epochs do not hold their samples");
     }
+}
+
+/// The same where the servers are sharded: the books of shard 0 are those of a star, and every other shard that owns
+/// something has a row of its own for each gradient, and updates that are made of them.
+inline void check_shard_books(const Scenario& scenario, std::int64_t samples, const Ledger& all, std::int64_t started,
+                              int used) {
+    Ledger first = all;
+    std::erase_if(first.updates, [](const UpdateRow& row) { return row.shard != 0; });
+    check_books(scenario, samples, first, started);
+    std::map<std::pair<WorkerId, std::int64_t>, const GradientRow*> gradients;
+    for (const auto& row : all.gradients) gradients[{row.worker, row.worker_seq}] = &row;
+    std::set<std::tuple<int, WorkerId, std::int64_t>> told;
+    std::map<std::pair<int, Version>, std::vector<std::int64_t>> by_update;
+    for (const auto& row : all.shards) {
+        demand(row.shard >= 0 && row.shard < used, "a shard without parameters has rows");
+        demand(told.insert({row.shard, row.worker, row.worker_seq}).second, "a gradient has two rows of one shard");
+        const auto found = gradients.find({row.worker, row.worker_seq});
+        demand(found != gradients.end(), "a shard tells of a gradient that was never begun");
+        const auto& gradient = *found->second;
+        if (row.shard == 0)
+            demand(row.read_version == gradient.read_version && row.apply_version == gradient.apply_version &&
+                       row.outcome == gradient.outcome,
+                   "the row of shard 0 is not that of the gradient");
+        demand((row.outcome == Outcome::cancelled) == (gradient.outcome == Outcome::cancelled),
+               "a gradient is cancelled for some shards and not for others");
+        if (row.outcome != Outcome::applied) continue;
+        demand(row.read_version <= row.apply_version, "a shard applied a gradient before its weights existed");
+        by_update[{row.shard, row.apply_version}].push_back(row.staleness());
+    }
+    demand(static_cast<std::int64_t>(told.size()) == started * used, "a shard has no row for a gradient");
+    std::map<int, Version> versions;
+    for (const auto& update : all.updates) {
+        demand(update.version == ++versions[update.shard], "versions of a shard are not consecutive");
+        const auto& parts = by_update[{update.shard, update.version - 1}];
+        double mean = 0;
+        for (const auto staleness : parts) mean += static_cast<double>(staleness);
+        demand(static_cast<std::int32_t>(parts.size()) == update.contributors, "contributors of a shard do not match");
+        demand(std::abs(mean / static_cast<double>(parts.size()) - update.mean_staleness) < 1e-9,
+               "a shard's vector clock and its rows disagree on staleness");
+    }
+    demand(by_update.size() == all.updates.size(), "rows of a shard name updates that were never made");
 }
 
 /// The conservation law of a blocking star, exactly and by worker: each of the V updates of a run is, for each worker,

@@ -84,7 +84,7 @@ inline Simulated simulate(const Scenario& scenario, std::int64_t samples, const 
     input.scenario = &scenario;
     input.task = task;
     input.samples = samples;
-    input.parameters = task ? task->parameters() : 1;
+    input.parameters = task ? task->parameters() : scenario.topology == "sharded" ? 0 : 1;
     std::atomic<bool> interrupted{false};
     input.interrupted = &interrupted;
     input.observer = [&](Time now, RoleId role, const Event& event, const Actions& actions) {

@@ -25,7 +25,9 @@ std::string seconds(Time time) {
 }  // namespace
 
 ToyCluster::ToyCluster(const Scenario& scenario, std::int64_t samples)
-    : roles_(make_roles(scenario, samples, 1)), lambda_(scenario.lambda()) {
+    : roles_(make_roles(scenario, samples, scenario.topology == "sharded" ? 10 : 1)),
+      lambda_(scenario.lambda()),
+      sharded_(scenario.topology == "sharded") {
     for (RoleId role = 0; role < static_cast<RoleId>(roles_.size()); ++role) mail_.push_back({role, Start{allocate()}});
 }
 
@@ -46,9 +48,17 @@ void ToyCluster::hand(const Mail& mail) {
         for (const auto& gradient : actions.gradients)
             if (gradient.outcome == Outcome::applied)
                 who += fmt::format(" {}.{}", gradient.worker, numbers(gradient.worker_seq, gradient.count));
-        tell(fmt::format("update {}: gradients{}, mean staleness {}, rate {}", row.version, who, row.mean_staleness,
+        for (const auto& gradient : actions.shards)
+            if (gradient.outcome == Outcome::applied && gradient.shard > 0)
+                who += fmt::format(" {}.{}", gradient.worker, gradient.worker_seq);
+        tell(fmt::format("{}update {}: gradients{}, mean staleness {}, rate {}",
+                         sharded_ ? fmt::format("shard {} ", row.shard) : "", row.version, who, row.mean_staleness,
                          row.effective_learning_rate));
     }
+    for (const auto& row : actions.shards)
+        if (row.outcome != Outcome::applied)
+            tell(fmt::format("at shard {} gradient {}.{} is {}", row.shard, row.worker, row.worker_seq,
+                             name(row.outcome)));
     for (const auto& row : actions.gradients)
         if (row.outcome != Outcome::applied)
             tell(
@@ -82,13 +92,18 @@ void ToyCluster::act(RoleId role, const Action& action, const Actions& actions) 
     } else if (const auto* update = std::get_if<Update>(&action)) {
         std::string weights;
         for (const auto& part : actions.parts) weights += fmt::format(" {:.4g}", part.factor);
-        tell(fmt::format("server updates version {}, weights{}", update->from, weights));
+        tell(fmt::format("{} updates version {}, weights{}", name_of(role), update->from, weights));
         own(Applied{update->id, update->weights});
     } else if (const auto* evaluate = std::get_if<Evaluate>(&action)) {
         tell(fmt::format("evaluate version {}", evaluate->version));
         Metrics metrics;
         metrics.valid_error = 1.0 / static_cast<double>(1 + evaluate->version);
         own(Evaluated{evaluate->id, metrics});
+    } else if (const auto* place = std::get_if<Place>(&action)) {
+        if (place->part.count > 0)
+            tell(fmt::format("{} places elements {}..{}{}", name_of(role), place->part.first,
+                             place->part.first + place->part.count - 1, place->whole == no_buffer ? " in a copy" : ""));
+        own(Placed{place->id, place->whole == no_buffer ? allocate() : place->whole});
     } else if (const auto* released = std::get_if<Release>(&action)) {
         release(released->buffer);
     } else if (const auto* timer = std::get_if<SetTimer>(&action)) {
@@ -107,6 +122,7 @@ void ToyCluster::send(RoleId role, const Send& send) {
     const auto whose = [&](WorkerId worker) {
         return worker < 0 ? name_of(role) : fmt::format("{}, of worker {},", name_of(role), worker);
     };
+    const std::string whom = sharded_ ? name_of(send.to) + " " : "";
     if (const auto* it = std::get_if<Proceed>(&send.message))
         tell(fmt::format("{}: {} version {}, {}", way(it->worker), it->onward ? "go on from" : "proceed on",
                          it->version, text(it->batch)));
@@ -118,16 +134,19 @@ void ToyCluster::send(RoleId role, const Send& send) {
     if (const auto* it = std::get_if<GaveUp>(&send.message))
         tell(fmt::format("{} gives gradient {} up and asks for anything newer than version {}",
                          whose(it->gradient.worker), it->gradient.worker_seq, it->have));
-    if (std::holds_alternative<Stop>(send.message)) tell(fmt::format("{}: stop", way(-1)));
+    if (const auto* it = std::get_if<Stop>(&send.message))
+        tell(fmt::format("{}: stop{}", way(-1), it->version < 0 ? "" : fmt::format(" at version {}", it->version)));
+    if (const auto* it = std::get_if<Idle>(&send.message))
+        tell(fmt::format("{}: worker {} is idle after {} pushes", way(-1), it->worker, it->pushes));
     if (std::holds_alternative<Flush>(send.message)) tell(fmt::format("{}: pass all on", way(-1)));
     if (const auto* it = std::get_if<Round>(&send.message))
         tell(fmt::format("{}: {} of this round", way(-1), it->gradients));
     if (const auto* it = std::get_if<Push>(&send.message))
-        tell(fmt::format("{} pushes {} {}, computed on version {}", whose(it->worker),
+        tell(fmt::format("{} pushes {}{} {}, computed on version {}", whose(it->worker), whom,
                          send.payload.buffer == no_buffer ? "the record of gradient" : "gradient",
                          numbers(it->worker_seq, it->count), it->read_version));
     if (const auto* it = std::get_if<Inquiry>(&send.message))
-        tell(fmt::format("{} asks for anything newer than version {}", whose(it->worker), it->have));
+        tell(fmt::format("{} asks {}for anything newer than version {}", whose(it->worker), whom, it->have));
     Slice payload = send.payload;
     if (payload.buffer != no_buffer) payload.buffer = allocate();
     mail_.push_back({send.to, Delivered{role, send.channel, send.message, payload, now_, now_}});

@@ -66,7 +66,8 @@ void check(const Draw& it) {
                "a worker asked, or waited, for weights that come unasked");
     const DealerConfig data{scenario.data.sampling, it.samples, scenario.workers.batch_size, scenario.lambda()};
     for (const auto& row : run.ledger.gradients)
-        demand(!scenario.trace.gradients || row.batch == own_batch(data, row.worker, row.worker_seq), "a worker computed on another's batch");
+        demand(!scenario.trace.gradients || row.batch == own_batch(data, row.worker, row.worker_seq),
+               "a worker computed on another's batch");
 }
 
 /// 1-softsync of 54 workers with 8 leaves, where a gradient takes as long as about three transfers.

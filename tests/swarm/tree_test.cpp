@@ -59,7 +59,8 @@ void check(const Draw& it) {
         scenario.stop = {};  // what ends an epoch may reach beyond it
         const DealerConfig data{scenario.data.sampling, it.samples, scenario.workers.batch_size, scenario.lambda()};
         for (const auto& row : run.ledger.gradients)
-            demand(!scenario.trace.gradients || row.batch == own_batch(data, row.worker, row.worker_seq), "a worker computed on another's batch");
+            demand(!scenario.trace.gradients || row.batch == own_batch(data, row.worker, row.worker_seq),
+                   "a worker computed on another's batch");
     }
     check_books(scenario, it.samples, run.ledger, run.started);
     demand(static_cast<int>(run.ledger.workers.size()) == it.scenario.lambda(), "a worker kept no books");

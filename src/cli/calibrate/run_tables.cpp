@@ -20,6 +20,10 @@ void require_single_gradients(const RunTables& run) {
         throw InputError(run.directory + ": has " + key + " above 1, so that " + why +
                          ": expected a run of the same machine without it");
     };
+    if (run.scenario.topology == "sharded")
+        throw InputError(run.directory +
+                         ": has sharded servers, whose messages are parts of a model: expected a run of the same "
+                         "machine with one server");
     if (workers.communication.push_every > 1)
         refuse("workers.communication.push_every", "its rows tell how long several gradients took together");
     if (run.backend != "sim" && !run.scenario.emulate.compute) return;

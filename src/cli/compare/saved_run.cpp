@@ -47,9 +47,10 @@ std::vector<GradientRow> read_gradients(const std::string& path, bool sums, std:
 }
 
 std::vector<UpdateRow> read_updates(const std::string& path, std::vector<std::string>& warnings) {
-    Table table(path, {"time_ns", "version", "contributors", "mean_staleness", "samples"}, true);
+    Table table(path, {"time_ns", "version", "contributors", "mean_staleness", "samples", "shard"}, true);
     std::vector<UpdateRow> rows;
     while (table.next()) {
+        if (table.whole(5) != 0) continue;  // the summary counts updates of the first one of several servers
         UpdateRow& row = rows.emplace_back();
         row.time_ns = table.whole(0);
         row.version = table.whole(1);

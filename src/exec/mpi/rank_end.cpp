@@ -9,8 +9,10 @@ namespace {
 
 void add(trace::ServerRow& sum, const trace::ServerRow& part) {
     sum.pushes += part.pushes;
+    sum.updates += part.updates;
     sum.replies += part.replies;
     sum.push_ns += part.push_ns;
+    sum.update_ns += part.update_ns;
     sum.pull_ns += part.pull_ns;
     sum.bytes_in += part.bytes_in;
     sum.bytes_out += part.bytes_out;
@@ -54,6 +56,8 @@ void RankRun::give_record() {
     record.gradients = stated_.gradients;
     record.workers = stated_.workers;
     record.relays = relays_;
+    record.updates = stated_.updates;
+    record.shards = stated_.shards;
     Note note;
     note.kind = Note::Kind::record;
     send_record(record, note);
@@ -73,9 +77,25 @@ void RankRun::take_record(const Other& other) {
                (!relays_.empty() && !stated_once_.emplace(row.worker, row.worker_seq).second);
     });
     for (std::size_t i = 0; i < record.relays.size() && i < relays_.size(); ++i) add(relays_[i], record.relays[i]);
+    // A shard states what it has of each worker, whatever the worker knows of that, and comes before its workers.
+    std::erase_if(record.shards, [this](const ShardRow& row) {
+        const auto worker = static_cast<std::size_t>(row.worker);
+        return row.shard == 0 && row.worker_seq < received_[worker];
+    });
+    std::map<std::pair<std::int32_t, WorkerId>, std::int64_t> now_stated;
+    std::erase_if(record.shards, [&](const ShardRow& row) {
+        const std::pair key(row.shard, row.worker);
+        if (row.worker_seq < shard_stated_[key]) return true;
+        auto& behind = now_stated[key];
+        behind = std::max(behind, row.worker_seq + 1);
+        return false;
+    });
+    for (const auto& [key, behind] : now_stated) shard_stated_[key] = std::max(shard_stated_[key], behind);
     Actions rows;
     rows.gradients = std::move(record.gradients);
     rows.workers = std::move(record.workers);
+    rows.updates = std::move(record.updates);
+    rows.shards = std::move(record.shards);
     if (input_.recorder != nullptr) input_.recorder->rows(rows);
 }
 

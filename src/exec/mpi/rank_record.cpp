@@ -45,6 +45,8 @@ std::string to_bytes(const RankRecord& record) {
     put_rows(out, record.gradients);
     put_rows(out, record.workers);
     put_rows(out, record.relays);
+    put_rows(out, record.updates);
+    put_rows(out, record.shards);
     return out;
 }
 
@@ -56,6 +58,8 @@ RankRecord record_from_bytes(std::string_view in) {
     record.gradients = get_rows<GradientRow>(in);
     record.workers = get_rows<WorkerRow>(in);
     record.relays = get_rows<trace::ServerRow>(in);
+    record.updates = get_rows<UpdateRow>(in);
+    record.shards = get_rows<ShardRow>(in);
     if (!in.empty()) throw std::logic_error("a rank's record has more than it should");
     return record;
 }

@@ -15,7 +15,9 @@ struct RankRecord {
     std::int64_t clock_residual_ns = 0;  ///< by how much the clock moved against that of rank 0 since the start
     std::vector<GradientRow> gradients;
     std::vector<WorkerRow> workers;
-    std::vector<trace::ServerRow> relays;  ///< of a tree: all, as far as this rank has to do with them
+    std::vector<trace::ServerRow> relays;  ///< of a tree, or shards: all, as far as this rank has to do with them
+    std::vector<UpdateRow> updates;        ///< of a shard, and
+    std::vector<ShardRow> shards;          ///< of a shard or its workers
 };
 
 /// As bytes, for another process of the same program.

@@ -7,6 +7,7 @@
 #include "exec/mpi/ranks.hpp"
 
 #include <condition_variable>
+#include <map>
 #include <set>
 
 namespace rubato::exec {
@@ -127,6 +128,8 @@ private:
     bool told_to_end_ = false;  ///< another rank was sent a signal
     bool interrupting_ = false;
     std::set<std::pair<WorkerId, std::int64_t>> stated_once_;  ///< rank 0, of a tree: gradients in the records so far
+    /// Rank 0: by shard and worker, the number behind that of the last gradient in the records so far.
+    std::map<std::pair<std::int32_t, WorkerId>, std::int64_t> shard_stated_;
     std::vector<std::int64_t>
         received_;  ///< rank 0: by worker, the number behind that of its last gradient that came or was given up
 };

@@ -53,7 +53,7 @@ std::string RankRun::who(int rank) const {
     int count = 0;
     for (RoleId role = 0; role < map_.roles(); ++role)
         if (map_.rank_of(role) == rank && ++count <= 3)
-            roles += (roles.empty() ? "" : ", ") + role_name(role, map_.lambda);
+            roles += (roles.empty() ? "" : ", ") + role_name(role, scenario_);
     if (count > 3) roles += ", ...";
     const auto& hosts = input_.hosts;
     const auto at = static_cast<std::size_t>(rank);
@@ -68,7 +68,7 @@ std::string RankRun::stall_text(Time now) const {
         text += who(rank) + " has not answered for " + std::to_string((now - it.heard_ns) / 1'000'000'000) + " s; ";
     }
     for (const auto& seat : seats_)
-        if (const auto what = waiting(seat->role); !what.empty()) text += role_name(seat->id, map_.lambda) + " " + what;
+        if (const auto what = waiting(seat->role); !what.empty()) text += role_name(seat->id, scenario_) + " " + what;
     return text;
 }
 

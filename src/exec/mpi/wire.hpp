@@ -48,7 +48,7 @@ static_assert(std::is_trivially_copyable_v<Note>);
 inline constexpr int note_tag = 0, payload_tag = 16;
 
 /// Where roles live: the server on rank 0, workers on the ranks after it, `workers_per_rank` on each, and then the
-/// relays of a tree, each on a rank of its own.
+/// relays of a tree, or the other shards, each on a rank of its own.
 struct RankMap {
     int workers_per_rank = 1;
     int lambda = 1;

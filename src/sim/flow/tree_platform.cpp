@@ -19,7 +19,7 @@ namespace {
 TreePlatform::TreePlatform(const NetworkRequest& request) {
     const ClusterSpec& cluster = request.scenario->cluster;
     if (cluster.platform.empty())
-        build_star(inline_star(cluster.network.star, request.star_hosts).hosts);
+        build_star(inline_star(cluster.network.star, request.star_hosts, request.star_servers).hosts);
     else
         build_file(cluster.platform);
     measure();

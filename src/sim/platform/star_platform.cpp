@@ -23,7 +23,7 @@ void require_positive(double value, const char* key, const char* unit) {
 
 }  // namespace
 
-StarPlatform inline_star(const StarSpec& spec, int hosts) {
+StarPlatform inline_star(const StarSpec& spec, int hosts, int servers) {
     if (hosts < 1) throw PlatformError("an inline star needs at least one host, got " + std::to_string(hosts));
     const double server_bandwidth = spec.server_bandwidth == 0 ? spec.bandwidth : spec.server_bandwidth;
     require_positive(spec.bandwidth, "bandwidth", "bytes/s");
@@ -36,7 +36,7 @@ StarPlatform inline_star(const StarSpec& spec, int hosts) {
     star.hosts.reserve(static_cast<std::size_t>(hosts));
     for (int i = 0; i < hosts; ++i)
         star.hosts.push_back({"host-" + std::to_string(i), spec.host_speed, 1,
-                              i == 0 ? server_bandwidth : spec.bandwidth, spec.latency});
+                              i < servers ? server_bandwidth : spec.bandwidth, spec.latency});
     return star;
 }
 

@@ -22,7 +22,7 @@ struct StarPlatform {
     std::vector<StarHost> hosts;
 };
 
-/// The inline star of a scenario: host 0 is the server's, the others are alike. Throws PlatformError.
-StarPlatform inline_star(const StarSpec& spec, int hosts);
+/// The inline star of a scenario: the first hosts are the servers', the others are alike. Throws PlatformError.
+StarPlatform inline_star(const StarSpec& spec, int hosts, int servers = 1);
 
 }  // namespace rubato::sim

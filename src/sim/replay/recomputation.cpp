@@ -35,7 +35,8 @@ Recomputation::Recomputation(const Scenario& scenario, const learn::Task& task, 
       options_(options),
       listener_(listener),
       lambda_(scenario.lambda()),
-      seats_(1 + static_cast<std::size_t>(lambda_) + make_tree(scenario).relays().size()),
+      sharded_(scenario.topology == "sharded"),
+      seats_(static_cast<std::size_t>(roles_of(scenario))),
       buffers_(task.parameters()),
       optimizer_(scenario.optimizer, task.parameters(), scenario.lambda()),
       pool_(std::make_unique<learn::Pool>(task, options.threads, [this](learn::GradientJob& job) {
@@ -208,6 +209,11 @@ void Recomputation::on(RoleId role, const Folded& event) {
 void Recomputation::on(RoleId role, const Applied& event) {
     give(role, event.weights, take_from(seat(role).results, event.id, name_of(role), "an update"));
     seat(role).weights = event.weights;
+}
+
+void Recomputation::on(RoleId role, const Placed& event) {
+    give(role, event.weights, take_from(seat(role).results, event.id, name_of(role), "a placing"));
+    if (role == 0) seat(role).weights = event.weights;
 }
 
 void Recomputation::on(RoleId role, const Stepped& event) {

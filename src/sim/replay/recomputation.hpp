@@ -110,7 +110,7 @@ private:
         std::deque<Step> waiting;
         std::map<BufferId, Held> buffers;                         ///< by the id in the log
         std::map<ActionId, Computing> computing;                  ///< under way
-        std::map<ActionId, BufferId> results;                     ///< of folds and updates under way: handles
+        std::map<ActionId, BufferId> results;                     ///< of folds, updates and placings under way: handles
         std::map<ActionId, std::pair<BufferId, BufferId>> steps;  ///< of own steps: weights and sum; no_buffer: none
         std::map<ActionId, Evaluating> evaluating;
         std::vector<ActionId> untaken;
@@ -125,7 +125,7 @@ private:
     };
     using ChannelKey = std::tuple<RoleId, RoleId, Channel>;  ///< from, to
 
-    std::string name_of(RoleId role) const { return role_name(role, lambda_); }
+    std::string name_of(RoleId role) const { return role_name(role, lambda_, sharded_); }
     Seat& seat(RoleId role) { return seats_.at(static_cast<std::size_t>(role)); }
     const Seat& seat(RoleId role) const { return seats_.at(static_cast<std::size_t>(role)); }
     bool ready(RoleId role, const Event& event) const;
@@ -156,6 +156,7 @@ private:
     void on(RoleId role, const Abandoned& event);
     void on(RoleId role, const Stepped& event);
     void on(RoleId role, const Crashed& event);
+    void on(RoleId role, const Placed& event);
     /// Events that move no buffer.
     template <class Other>
     void on(RoleId, const Other&) {}
@@ -168,6 +169,7 @@ private:
     void act(RoleId role, const Evaluate& action, const Actions&);
     void act(RoleId role, const Release& action, const Actions&);
     void act(RoleId role, const LocalStep& action, const Actions&);
+    void act(RoleId role, const Place& action, const Actions&);
     void evaluate(const Evaluate& action, RoleId role, std::span<const float> weights);
     void act(RoleId role, const Keep& action, const Actions&) {
         kept_.keep(action.version, handle(role, action.weights));
@@ -181,6 +183,7 @@ private:
     RecomputationOptions options_;
     RecomputationListener& listener_;
     int lambda_;
+    bool sharded_;
     std::vector<Seat> seats_;
     std::map<ChannelKey, std::deque<Sent>> channels_;
     std::vector<RoleId> awoken_;  ///< roles whose next step may be ready by now

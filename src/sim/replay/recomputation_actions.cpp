@@ -55,6 +55,13 @@ void Recomputation::act(RoleId role, const LocalStep& action, const Actions&) {
     seat(role).steps.emplace(action.id, std::pair(local, sum));
 }
 
+void Recomputation::act(RoleId role, const Place& action, const Actions&) {
+    const bool first = action.whole == no_buffer;
+    const BufferId whole = first ? buffers_.allocate() : take_over(role, action.whole);
+    learn::run(learn::resolve(action, whole, buffers_, [&](BufferId id) { return handle(role, id); }));
+    seat(role).results.emplace(action.id, whole);
+}
+
 void Recomputation::act(RoleId role, const Update& action, const Actions& all) {
     const BufferId from = take_over(role, action.weights);
     // Whoever else holds the old version (a gradient in computation, a model on its way) goes on reading it.

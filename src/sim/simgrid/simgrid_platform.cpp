@@ -39,7 +39,7 @@ struct PlatformKey {
     std::string simgrid;
     bool tcp_gamma = false;
     StarSpec star;
-    int star_hosts = 0;
+    int star_hosts = 0, star_servers = 1;
     StarLinks links;
     bool operator==(const PlatformKey&) const = default;
 };
@@ -53,6 +53,7 @@ PlatformKey key_of(const NetworkRequest& request) {
     if (!cluster.platform.empty()) return key;
     key.star = cluster.network.star;
     key.star_hosts = request.star_hosts;
+    key.star_servers = request.star_servers;
     key.links = needed_links(request);
     return key;
 }
@@ -118,7 +119,7 @@ BuiltPlatform& open_platform(const NetworkRequest& request) {
     JsonPlatform plan;
     Trial trial;
     if (cluster.platform.empty())
-        plan.hosts = inline_star(cluster.network.star, request.star_hosts).hosts;
+        plan.hosts = inline_star(cluster.network.star, request.star_hosts, request.star_servers).hosts;
     else if (cluster.platform.ends_with(".json"))
         plan = read_platform_json(cluster.platform);
     else

@@ -6,8 +6,9 @@
 
 namespace rubato {
 
+// At the end of the run nobody is to be held any more.
 void Server::evaluation_due(Time now, Actions& actions) {
-    if (!config_.pause_to_evaluate) return evaluate(now, actions);
+    if (!config_.pause_to_evaluate || stopping_) return evaluate(now, actions);
     if (pause_ == Pause::none) pause_ = Pause::draining;
     try_evaluate(now, actions);
 }

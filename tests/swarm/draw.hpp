@@ -46,4 +46,16 @@ inline Draw draw(std::uint64_t seed) {
     return result;
 }
 
+/// Has evaluations hold the workers, of a model without any arithmetic worth mentioning. The task must outlive the run.
+inline std::unique_ptr<learn::Task> pause_to_evaluate(Draw& it, double every_epochs) {
+    auto& scenario = it.scenario;
+    scenario.data.dataset = "synthetic";
+    scenario.data.samples = it.samples;
+    scenario.model.name = "constant";
+    scenario.model.gradients = true;
+    scenario.evaluate.every_epochs = every_epochs;
+    scenario.evaluate.mode = EvaluateSpec::Mode::pause;
+    return learn::make_task(scenario);
+}
+
 }  // namespace rubato::test

@@ -90,6 +90,12 @@ inline void draw_end(Draw& it) {
     }
 }
 
+/// In two of three draws: evaluations that hold the workers. null: there are none.
+inline std::unique_ptr<learn::Task> draw_pause(Draw& it) {
+    const double every_epochs = *rc::gen::element(0.0, 0.1, 0.5);
+    return every_epochs > 0 ? pause_to_evaluate(it, every_epochs) : nullptr;
+}
+
 /// Workers and hosts that crash, for good or for a while, and links that carry less.
 inline void draw_faults(Draw& it) {
     const auto lambda = it.scenario.lambda();

@@ -137,13 +137,7 @@ TEST_CASE("swarm: with pauses nothing is in flight while the weights are evaluat
         auto it = draw(seed);
         INFO("seed ", seed);
         auto& scenario = it.scenario;
-        scenario.data.dataset = "synthetic";
-        scenario.data.samples = it.samples;
-        scenario.model.name = "constant";
-        scenario.model.gradients = true;
-        scenario.evaluate.every_epochs = 0.1 + 0.2 * static_cast<double>(seed % 7);
-        scenario.evaluate.mode = EvaluateSpec::Mode::pause;
-        const auto task = learn::make_task(scenario);
+        const auto task = pause_to_evaluate(it, 0.1 + 0.2 * static_cast<double>(seed % 7));
         const auto run = simulate(scenario, it.samples, it.network, task.get());
         demand(run.report.status == Status::finished, "the run did not end: " + run.report.detail);
         REQUIRE_NOTHROW(check_books(scenario, it.samples, run.ledger, run.started));

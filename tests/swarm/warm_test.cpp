@@ -28,8 +28,8 @@ void log(const Draw& it) {
              << " sampling=" << static_cast<int>(it.scenario.data.sampling) << "\n";
 }
 
-Simulated run(const Draw& it) {
-    auto run = simulate(it.scenario, it.samples, it.network);
+Simulated run(const Draw& it, const learn::Task* task) {
+    auto run = simulate(it.scenario, it.samples, it.network, task);
     demand(run.report.status == Status::finished, "the run did not end: " + run.report.detail);
     return run;
 }
@@ -67,15 +67,16 @@ TEST_CASE("warm start: the same gradients as under hardsync until the change, an
     CHECK(rc::check("warm start", [] {
         Draw it = draw_warm();
         it.scenario.optimizer.staleness_rule.kind = StalenessRule::Kind::inverse_n;
+        const auto task = draw_pause(it);
         log(it);
-        const auto warm = run(it);
+        const auto warm = run(it, task.get());
         check_books(it.scenario, it.samples, warm.ledger, warm.started);
         check_staleness(it.scenario, warm.ledger);
         for (const auto& row : warm.ledger.workers)
             demand(row.policy_wait_ns >= 0 && row.apply_wait_ns >= 0 && row.pull_request_ns >= 0, "a negative wait");
         const auto count = warm_updates(it, warm.ledger);
         it.scenario.protocol = hardsync();
-        const auto hard = run(it);
+        const auto hard = run(it, task.get());
         const Parts ours = applied(warm.ledger), theirs = applied(hard.ledger);
         for (std::size_t i = 0; i < std::min(count, hard.ledger.updates.size()); ++i) {
             const auto version = static_cast<Version>(i);

@@ -43,8 +43,9 @@ inline void log(const Draw& it) {
              << " samples=" << it.samples << " batch=" << it.scenario.workers.batch_size
              << " bound=" << p.bound.value_or(-1) << " k=" << p.k << " backups=" << p.backups
              << " threshold=" << p.delay_threshold << " cancel=" << p.cancel << " admit=" << static_cast<int>(p.admit)
-             << " c=" << p.gradients_per_update << " warm=" << p.warm_epochs
-             << " pause every " << it.scenario.evaluate.every_epochs.value_or(0) << " push_every=" << it.scenario.workers.communication.push_every
+             << " c=" << p.gradients_per_update << " warm=" << p.warm_epochs << " pause every "
+             << it.scenario.evaluate.every_epochs.value_or(0)
+             << " push_every=" << it.scenario.workers.communication.push_every
              << " pull_every=" << it.scenario.workers.communication.pull_every << "\n"
              << "sampling=" << static_cast<int>(it.scenario.data.sampling) << " lower=" << p.dssp.lower_bound
              << " mode=" << static_cast<int>(p.dssp.mode) << " slowest=" << static_cast<int>(p.dssp.slowest) << "\n";

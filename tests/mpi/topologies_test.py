@@ -1,0 +1,79 @@
+"""Trees of servers and shards over MPI: books, replays, and the weights of other backends.
+
+Usage: topologies_test.py RUBATO.
+"""
+
+import unittest
+
+from launch import LaunchTest
+from learning import POLICIES, learning
+
+
+class TopologiesTest(LaunchTest):
+    """Each topology but the star, from start to end."""
+
+    def test_a_tree_keeps_its_books_and_replays(self) -> None:
+        weights = {}
+        for number, policy in enumerate(POLICIES + [{"name": "bsp"}, {"name": "ssp", "bound": 1}]):
+            with self.subTest(policy):
+                out = f"tree{number}"
+                scenario = learning(policy, 4, hidden=30) | {"topology": {"name": "tree", "fan_out": 3}}
+                summary = self.run_on("mpi", scenario, out, ranks=7)
+                self.assertEqual((summary["backend"], summary["status"]), ("mpi", "finished"))
+                self.assertEqual(summary["engine"]["ranks"], 7)
+                self.assert_books(out)
+                self.assert_replays(out, "--weights")
+                servers = self.rows(out, "servers.csv")
+                self.assertEqual([row["role"] for row in servers], ["0", "5", "6"])
+                self.assertTrue(all(int(row["bytes_in"]) > 0 and int(row["bytes_out"]) > 0 for row in servers))
+                self.assertIn(("5", "relay"), {(row["role"], row["kind"]) for row in self.rows(out, "timeline.csv")})
+                weights[policy["name"]] = summary["weights_hash"]
+        simulated = self.run_on("sim", learning({"name": "hardsync"}, 4, hidden=30) |
+                                {"topology": {"name": "tree", "fan_out": 3}}, "tree-sim")
+        self.assertEqual(weights["hardsync"], simulated["weights_hash"])
+        self.assertEqual(weights["bsp"], simulated["weights_hash"])
+
+    def test_weights_that_go_from_worker_to_worker(self) -> None:
+        scenario = learning({"name": "n-softsync", "n": 1}, 4, hidden=30)
+        scenario |= {"topology": {"name": "tree-downcast", "fan_out": 3, "weights_fan_out": 1}}
+        scenario["workers"] |= {"pipeline": "overlap"}
+        summary = self.run_on("mpi", scenario, "downcast", ranks=7)
+        self.assertEqual((summary["backend"], summary["status"]), ("mpi", "finished"))
+        self.assert_books("downcast")
+        self.assert_replays("downcast", "--weights")
+        workers = self.rows("downcast", "workers.csv")
+        self.assertEqual({row["inquiries"] for row in workers}, {"0"})
+        # The root sends each version at most once to worker 0 alone, and nothing to relays.
+        passed = {(row["role"], row["peer"]) for row in self.rows("downcast", "timeline.csv")
+                  if row["kind"] in ("pull", "relay") and int(row["peer"]) in range(1, 5)}
+        self.assertEqual(passed, {("0", "1"), ("1", "2"), ("2", "3"), ("3", "4")})
+
+    def test_shards_keep_their_books_and_replay(self) -> None:
+        weights = {}
+        for number, policy in enumerate(POLICIES + [{"name": "bsp"}, {"name": "ssp", "bound": 1}]):
+            with self.subTest(policy):
+                out = f"shards{number}"
+                scenario = learning(policy, 4, hidden=30) | {
+                    "topology": {"name": "sharded", "shards": 3, "split": "layers"}, "evaluate": {"every_epochs": 0.5}}
+                summary = self.run_on("mpi", scenario, out, ranks=7)
+                self.assertEqual((summary["backend"], summary["status"]), ("mpi", "finished"))
+                self.assert_replays(out, "--weights")
+                rows, each = self.rows(out, "shards.csv"), summary["shards"]["each"]
+                started = sum(summary["gradients"].values())
+                self.assertEqual([it["role"] for it in each], [0, 5, 6])
+                for shard, it in enumerate(each):
+                    mine = [row for row in rows if int(row["shard"]) == shard]
+                    told = sum(it[outcome] for outcome in ("applied", "dropped", "cancelled", "leftover"))
+                    # The model has two layers.
+                    self.assertEqual((len(mine), told), (started, started) if shard < 2 else (0, 0))
+                    versions = [row["version"] for row in self.rows(out, "updates.csv") if int(row["shard"]) == shard]
+                    self.assertEqual(versions, [str(1 + i) for i in range(it["updates"])])
+                    self.assertEqual(it["bytes_in"] > 0, shard < 2)
+                weights[policy["name"]] = summary["weights_hash"]
+        simulated = self.run_on("sim", learning({"name": "hardsync"}, 4, hidden=30), "one-server")
+        self.assertEqual(weights["hardsync"], simulated["weights_hash"])
+        self.assertEqual(weights["bsp"], simulated["weights_hash"])
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -212,7 +212,8 @@ class FaultsTest(LaunchTest):
                     continue
                 summary = self.summary(out)
                 self.assertEqual(summary["status"], "stalled")
-                self.assertRegex(summary["status_detail"], r"\Arank 2 \(worker 1[^;]* s; what it has in its books is lost")
+                self.assertRegex(summary["status_detail"],
+                                 r"\Arank 2 \(worker 1[^;]* s; what it has in its books is lost")
                 self.assertEqual(self.rows(out, "evals.csv")[-1]["version"], str(summary["updates"]))
                 self.assert_books(out)
                 self.assert_whole_lines(out)

@@ -2,6 +2,7 @@
 #include "exec/mpi/rank_run.hpp"
 
 #include <algorithm>
+#include <utility>
 
 namespace rubato::exec {
 
@@ -100,15 +101,21 @@ void RankRun::take_record(const Other& other) {
     if (input_.recorder != nullptr) input_.recorder->rows(rows);
 }
 
-// Waits for every rank that is alive; one that does not answer is lost, within a few seconds where the run is.
+// Waits for every rank that is alive; of an abandoned run ranks that tell nothing for a few seconds are lost. Records
+// of shards have a row for every gradient, and take their time.
 void RankRun::collect_records() {
     constexpr Time patience_ns = 5'000'000'000;
     collecting_ = true;
     collecting_ns_ = clock();
+    Time moved_ns = collecting_ns_;
+    std::size_t told = 0;
     pump_until([&] {
         if (abort_) return true;
+        std::size_t bytes = 0;
+        for (const auto& it : others_) bytes += it.record.size();
+        if (std::exchange(told, bytes) != bytes) moved_ns = clock();
         const bool all = std::all_of(others_.begin() + 1, others_.end(), [](const auto& it) { return it.recorded; });
-        return all || (abandoned_ && clock() - std::max(abandoned_ns_, collecting_ns_) > patience_ns);
+        return all || (abandoned_ && clock() - std::max(abandoned_ns_, moved_ns) > patience_ns);
     });
     collecting_ = false;
     // Relays first: what they have, their workers may not know to be taken.

@@ -55,7 +55,7 @@ void Server::on(Time now, const Start& event, Actions& actions) {
     if (config_.evaluate_every_epochs) {
         next_evaluation_ = *config_.evaluate_every_epochs;
         evaluation_due(now, actions);
-        if (pause_ != Pause::none) return;  // end_pause begins
+        if (pause_ != Pause::none) return;  // try_end_pause begins
     }
     begin_workers(now, actions);
 }
@@ -101,6 +101,7 @@ void Server::drain(Time now, Actions& actions) {
             work.message);
     }
     if (pause_ == Pause::draining) try_evaluate(now, actions);
+    try_end_pause(now, actions);
     if (stopping_) try_finish(now, actions);
 }
 
@@ -111,7 +112,7 @@ void Server::handle(Time now, RoleId from, Time, const Slice& payload, const Pus
 }
 
 void Server::handle(Time now, RoleId from, Time arrived_ns, const Slice&, const Inquiry& inquiry, Actions& actions) {
-    if (stopping_) return;
+    if (stopping_ || peer(from).down) return;  // down: asked before it crashed, and is told when it is back
     if (pause_ != Pause::none)
         held_.push_back({from, arrived_ns, {}, inquiry});
     else
@@ -127,7 +128,6 @@ void Server::handle(Time now, RoleId from, Time arrived_ns, const Slice& payload
 
 void Server::answer(Time now, RoleId to, Time arrived_ns, Version have, bool held, Actions& actions) {
     auto& worker = peer(to);
-    if (worker.down) return;  // asked before it crashed
     const Time waited = now - arrived_ns;
     if (config_.draw_themselves && worker.busy)
         return reply(to, worker, {}, have != version_, held ? waited : 0, held ? 0 : waited, actions);

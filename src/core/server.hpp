@@ -238,8 +238,8 @@ private:
     /// An evaluation is due: at once, or, with pause_to_evaluate, when nothing is in flight.
     void evaluation_due(Time now, Actions& actions);
     void try_evaluate(Time now, Actions& actions);
-    /// Lets those go on that the pause held back.
-    void end_pause(Time now, Actions& actions);
+    /// Lets those go on that the pause held back, once its figures are there and no update has the weights.
+    void try_end_pause(Time now, Actions& actions);
 
     // server_save.cpp
     void save_if_due(Time now, Actions& actions);

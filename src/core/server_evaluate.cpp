@@ -9,7 +9,7 @@ namespace rubato {
 // At the end of the run nobody is to be held any more.
 void Server::evaluation_due(Time now, Actions& actions) {
     if (!config_.pause_to_evaluate || stopping_) return evaluate(now, actions);
-    if (pause_ == Pause::none) pause_ = Pause::draining;
+    pause_ = Pause::draining;  // also where one is under way: a crash may complete an update meanwhile
     try_evaluate(now, actions);
 }
 
@@ -22,7 +22,8 @@ void Server::try_evaluate(Time now, Actions& actions) {
     evaluate(now, actions);
 }
 
-void Server::end_pause(Time now, Actions& actions) {
+void Server::try_end_pause(Time now, Actions& actions) {
+    if (pause_ != Pause::evaluating || !evaluations_.empty() || busy_) return;
     pause_ = Pause::none;
     if (!begun_) {
         begin_workers(now, actions);
@@ -62,7 +63,7 @@ void Server::on(Time now, const Evaluated& event, Actions& actions) {
         if (!stopping_ && target_reached(row)) begin_stop(now, Status::finished, actions);
         break;
     }
-    if (pause_ == Pause::evaluating) end_pause(now, actions);
+    try_end_pause(now, actions);
     if (stopping_) try_finish(now, actions);
 }
 

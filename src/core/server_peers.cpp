@@ -101,9 +101,9 @@ void Server::handle(Time now, RoleId from, Time, const Slice&, const PeerBack&, 
 }
 
 void Server::restart(Time now, RoleId to, Actions& actions) {
-    if (!begun_) return;  // it will be told with the others
     auto& worker = peer(to);
-    if (on_ready(policy_, to - 1) == Ready::hold) {
+    // Before the first word to all it is told with the others.
+    if (!begun_ || on_ready(policy_, to - 1) == Ready::hold) {
         auto& held_back = hold(to);
         held_back.asked_ns = held_back.since_ns = now;
         held_back.have = -1;

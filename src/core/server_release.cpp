@@ -16,13 +16,14 @@ void Server::begin_workers(Time now, Actions& actions) {
             take_over(now, role, actions);
             continue;
         }
+        auto& worker = hold(role);
+        const bool back = std::exchange(worker.asked_ns, Time{-1}) >= 0;  // from a crash, with empty hands
         if (on_ready(policy_, role - 1) == Ready::start) {
-            deal_to(role, peer(role), resumed_, 0, 0, actions);
+            deal_to(role, peer(role), resumed_ || back, 0, 0, actions);
             continue;
         }
-        auto& worker = hold(role);
         worker.asked_ns = worker.since_ns = worker.done_ns = now;
-        worker.have = resumed_ ? -1 : version_;
+        worker.have = resumed_ || back ? -1 : version_;
     }
     carry_out(now, now, actions);
 }
@@ -59,7 +60,8 @@ void Server::resume(Time now, Actions& actions) {
     check_stop(now, actions);
     if (stopping_) return try_finish(now, actions);
     if (pause_ == Pause::draining) try_evaluate(now, actions);
-    if (pause_ == Pause::none) begin_workers(now, actions);  // otherwise end_pause begins
+    if (pause_ == Pause::none) return begin_workers(now, actions);
+    try_end_pause(now, actions);  // or later, when the figures are there
 }
 
 // To let a worker go may leave it without a batch, and that may let others go.

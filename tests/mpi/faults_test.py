@@ -3,11 +3,13 @@
 Usage: faults_test.py RUBATO SHIM, a library whose MPI_Init_thread grants what RUBATO_TEST_THREAD_LEVEL says.
 """
 
+import functools
 import os
 import re
 import signal
 import subprocess
 import sys
+import time
 import unittest
 
 from launch import MPIRUN, PROGRAM, LaunchTest
@@ -182,6 +184,39 @@ class FaultsTest(LaunchTest):
         self.assertIn("rank 0 (server", output)
         self.assertFalse(os.path.exists(self.path("run", "summary.json")))
         self.assert_whole_lines("run")
+
+    def test_a_rank_that_stands_still_while_the_run_is_evaluated_is_named(self) -> None:
+        scenario = endless("async") | {
+            "data": {"samples": 400, "test_samples": 4000, "shape": [20, 20, 1]},
+            "model": {"name": "cnn"},
+            "stop": {"seconds": 1},
+            "evaluate": {"every_epochs": 0.5},
+        }
+
+        def stop(rank: int, out: str, process: subprocess.Popen[str]) -> None:
+            # The first row comes when the workers have said their last word.
+            while len(self.rows(out, "evals.csv")) < 1:
+                self.assertIsNone(process.poll(), "the run ended before it was disturbed")
+                time.sleep(0.02)
+            self.signal_rank(rank, signal.SIGSTOP)(process)
+
+        for rank in (0, 2):
+            with self.subTest(rank):
+                out = f"run{rank}"
+                command = self.command(4, scenario, out, "--backend", "mpi")
+                status, output, _ = self.disturbed(command, functools.partial(stop, rank, out),
+                                                   self.path(out, "updates.csv"))
+                self.assertEqual(status, 3, output)
+                if rank == 0:
+                    self.assertRegex(output, r"rank 0 \(server[^;]* s; the run ends without a summary")
+                    continue
+                summary = self.summary(out)
+                self.assertEqual(summary["status"], "stalled")
+                self.assertRegex(summary["status_detail"], r"\Arank 2 \(worker 1[^;]* s; what it has in its books is lost")
+                self.assertEqual(self.rows(out, "evals.csv")[-1]["version"], str(summary["updates"]))
+                self.assert_books(out)
+                self.assert_whole_lines(out)
+                self.assert_replays(out)
 
     def test_a_killed_rank_ends_the_run_at_once(self) -> None:
         for rank in (0, 2):

@@ -11,6 +11,7 @@ void RankRun::to_all(Note note) {
 
 void RankRun::abandon_run(Status status, const std::string& detail) {
     abandoned_ = true;
+    abandoned_ns_ = clock();
     abandon_status_ = status;
     report_.detail = detail;
     Note note;
@@ -63,15 +64,17 @@ void RankRun::take_record(const Other& other) {
     if (input_.recorder != nullptr) input_.recorder->rows(rows);
 }
 
-// Waits for every rank that is alive; one that does not answer within a few seconds is lost.
+// Waits for every rank that is alive; one that does not answer is lost, within a few seconds where the run is.
 void RankRun::collect_records() {
     constexpr Time patience_ns = 5'000'000'000;
-    const Time begin = clock();
+    collecting_ = true;
+    collecting_ns_ = clock();
     pump_until([&] {
         if (abort_) return true;
         const bool all = std::all_of(others_.begin() + 1, others_.end(), [](const auto& it) { return it.recorded; });
-        return all || (abandoned_ && clock() - begin > patience_ns);
+        return all || (abandoned_ && clock() - std::max(abandoned_ns_, collecting_ns_) > patience_ns);
     });
+    collecting_ = false;
     for (const auto& other : others_)
         if (other.recorded) take_record(other);
 }

@@ -90,8 +90,10 @@ private:
     void interrupt();
     void watch_others(Time now);
     bool in_vain(Time now, Time limit);
+    void watch_records(Time now);
     void watch_first(Time now);
     std::string who(int rank) const;
+    std::string silence_text(int rank, Time silence) const;
     std::string stall_text(Time now) const;
 
     Fabric& fabric_;
@@ -106,6 +108,9 @@ private:
     Time looked_ns_ = 0;    ///< last look around
     bool running_ = false;  ///< between begin and end
     bool ended_ = false, abandoned_ = false;
+    bool collecting_ = false;  ///< rank 0: waits for the records of the others,
+    Time collecting_ns_ = 0;   ///< since then
+    Time abandoned_ns_ = 0;
     Status abandon_status_ = Status::stalled;
 
     std::optional<Time> first_begin_ns_;  ///< what rank 0's clock said at the beginning
@@ -124,6 +129,7 @@ private:
     Time updated_ns_ = 0;                        ///< and when the last of those updates was seen
     Time pinged_ns_ = 0;
     Time heard_first_ns_ = 0;   ///< other ranks: last word of rank 0
+    std::int64_t sending_ = 0;  ///< and what it had not taken then
     bool told_to_end_ = false;  ///< another rank was sent a signal
     bool interrupting_ = false;
     std::vector<std::int64_t>

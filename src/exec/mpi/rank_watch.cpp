@@ -30,7 +30,8 @@ void RankRun::look_around() {
         if (input_.tick) input_.tick();
         watch_gathering(now);
         if (running_) watch_others(now);
-    } else if (running_) {
+        if (collecting_ && !abandoned_) watch_records(now);
+    } else if (running_ || ended_) {
         watch_first(now);
     }
 }
@@ -61,14 +62,18 @@ std::string RankRun::who(int rank) const {
 
 std::string RankRun::stall_text(Time now) const {
     std::string text;
+    const auto add = [&text](const std::string& clause) { text += (text.empty() ? "" : "; ") + clause; };
     for (int rank = 1; rank < map_.ranks(); ++rank) {
         const auto& it = others_[static_cast<std::size_t>(rank)];
-        if (it.finished || !it.silent) continue;
-        text += who(rank) + " has not answered for " + std::to_string((now - it.heard_ns) / 1'000'000'000) + " s; ";
+        if (it.silent) add(silence_text(rank, now - it.heard_ns));
     }
     for (const auto& seat : seats_)
-        if (const auto what = waiting(seat->role); !what.empty()) text += role_name(seat->id) + " " + what;
+        if (const auto what = waiting(seat->role); !what.empty()) add(role_name(seat->id) + " " + what);
     return text;
+}
+
+std::string RankRun::silence_text(int rank, Time silence) const {
+    return who(rank) + " has not answered for " + std::to_string(silence / 1'000'000'000) + " s";
 }
 
 // A run stands still when no role of any rank takes a step and no lane computes, for so long as the scenario allows. A
@@ -82,10 +87,9 @@ void RankRun::watch_others(Time now) {
     for (std::size_t i = 1; i < others_.size(); ++i) {
         auto& it = others_[i];
         const bool quiet = now - it.heard_ns > std::max(limit, 2 * interval);
-        if (quiet && !it.silent && !it.finished && input_.remark)
-            input_.remark(who(static_cast<int>(i)) + " has not answered for " +
-                          std::to_string((now - it.heard_ns) / 1'000'000'000) +
-                          " s; the run goes on as long as others make progress");
+        if (quiet && !it.silent && input_.remark)
+            input_.remark(silence_text(static_cast<int>(i), now - it.heard_ns) +
+                          "; the run goes on as long as others make progress");
         it.silent = quiet;
         any_silent = any_silent || (quiet && !it.finished);
         steps += it.steps;
@@ -120,15 +124,28 @@ bool RankRun::in_vain(Time now, Time limit) {
     return now - updated_ns_ > limit && come - come_then_ > many * (scenario_.lambda() + gradients);
 }
 
-// Without rank 0 there is neither a version nor a summary.
+// When the roles are done, a rank has something to say until all of its record has come.
+void RankRun::watch_records(Time now) {
+    const Time limit = ns_of(scenario_.stall_timeout_s);
+    bool any = false;
+    for (auto& it : others_) {
+        it.silent = &it != &others_.front() && !it.recorded && now - std::max(it.heard_ns, collecting_ns_) > limit;
+        any = any || it.silent;
+    }
+    if (any) abandon_run(Status::stalled, stall_text(now) + "; what it has in its books is lost");
+}
+
+// Without rank 0 there is neither a version nor a summary. At the end it says nothing, but takes what it is sent.
 void RankRun::watch_first(Time now) {
+    if (const auto left = mail_.sending(); std::exchange(sending_, left) != left && ended_) heard_first_ns_ = now;
     const Time silence = now - heard_first_ns_;
     const Time limit = ns_of(scenario_.stall_timeout_s) + 2'000'000'000;
     if (silence < limit) return;
     if (rank_ == 1 || silence > limit + 2'000'000'000) {
+        const std::string own = stall_text(now);
         if (input_.remark)
-            input_.remark(who(0) + " has not answered for " + std::to_string(silence / 1'000'000'000) +
-                          " s; this rank's " + stall_text(now) + "; the run ends without a summary");
+            input_.remark(silence_text(0, silence) + "; " + (own.empty() ? "" : "this rank's " + own + "; ") +
+                          "the run ends without a summary");
         fabric_.abort(3);
     }
 }

@@ -226,6 +226,17 @@ class CalibrateTest(unittest.TestCase):
         self.assertEqual((both["network"]["source"], both["server"]["source"]), ("network", "run"))
         self.assertFalse([text for text in both["notes"] if text.startswith("network")])
 
+    def test_a_mean_that_few_times_make_is_told(self) -> None:
+        """As where more threads compute than there are cores: most get through at once, some wait for their turn."""
+        for long, told in ((5, True), (50, False)):
+            self.write("t.csv", "device,batch,seconds\n" + "gpu,32,0.001\n" * (200 - long) + "gpu,32,0.5\n" * long)
+            answer = self.call("calibrate", "--timings", "t.csv", "--out", "gpu.json", "--force")
+            self.assertEqual("; the mean is that of a few long ones: under 4 % take longer than it)" in answer.stdout,
+                             told, answer.stdout)
+            times = self.read("gpu.json")["compute"]["gpu"]["batches"]["32"]
+            self.assertAlmostEqual(times["mean"], 0.001 + 0.499 * long / 200)
+            self.assertEqual((times["quantiles"][0], times["quantiles"][-1]), (0.001, 0.5))
+
     def test_a_mean_in_another_unit_is_refused(self) -> None:
         self.write("t.csv", "device,batch,seconds\n" + "".join(f"gpu,32,{0.01 + 0.0001 * i}\n" for i in range(30)))
         self.call("calibrate", "--timings", "t.csv", "--out", "gpu.json")

@@ -22,6 +22,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <cstdio>
@@ -48,6 +49,15 @@ void row(const std::string& label, const std::string& text) {
     fmt::print("{:<12}{}\n", label, text);
 }
 
+/// What a mean is about that is longer than most times, as on a host where threads take turns on the cores.
+std::string tail_text(const Profile& profile, const ComputeTimes& times) {
+    const auto above = std::upper_bound(times.quantiles.begin(), times.quantiles.end(), times.mean);
+    const auto place = static_cast<std::size_t>(above - times.quantiles.begin());
+    if (place == 0 || place == times.quantiles.size() || profile.levels[place] <= 0.9) return "";
+    return fmt::format("; the mean is that of a few long ones: under {:.2g} % take longer than it",
+                       100 * (1 - profile.levels[place - 1]));
+}
+
 std::string spread_text(const Profile& profile, const ComputeTimes& times) {
     if (times.quantiles.empty()) return "too few for a distribution";
     const auto at = [&](double level) {
@@ -55,7 +65,7 @@ std::string spread_text(const Profile& profile, const ComputeTimes& times) {
         while (i + 1 < profile.levels.size() && profile.levels[i] < level) ++i;
         return seconds_text(times.quantiles[i]);
     };
-    return fmt::format("10 to 90 %: {} to {}, longest {}", at(0.1), at(0.9), at(1));
+    return fmt::format("10 to 90 %: {} to {}, longest {}", at(0.1), at(0.9), at(1)) + tail_text(profile, times);
 }
 
 void print_compute(const Profile& profile) {

@@ -3,7 +3,7 @@
 # CSV. Takes an hour and a quarter on two cores; runs that are there already are not repeated.
 #
 #   scripts/figures.sh            all
-#   scripts/figures.sh NAME...    some of: quickstart figure4 figure5 network figure8 tradeoff dssp sqrt rules
+#   scripts/figures.sh NAME...    some of: quickstart figure4 figure5 network figure8 tradeoff figure9 dssp sqrt rules
 #
 # `rules` alone, which only runs when it is named, takes three hours more.
 set -euo pipefail
@@ -69,6 +69,14 @@ tradeoff() {
     cp runs/figures/fashion-tradeoff/aggregate.csv "$out/tradeoff-aggregate.csv"
 }
 
+# Error against time as in Figure 9 of the same, and the time to an error, of trees of servers; here on Fashion-MNIST.
+figure9() {
+    "$rubato" sweep scenarios/sweeps/rudra-figure9.json --out runs/figures/rudra-figure9 --keep
+    "$rubato" plot curves runs/figures/rudra-figure9 --metric test_error --log-y -o "$out/figure9.png"
+    "$rubato" table runs/figures/rudra-figure9 --value time_to_target_s --value updates_to_target \
+        --value samples_to_target --value staleness.mean --value compute_utilization
+}
+
 # Times of bsp, asp, ssp and dssp beside those of Zhao et al. 2019; prints the tables of docs/validation.md.
 dssp() {
     local name
@@ -102,13 +110,13 @@ rules() {
     "$rubato" table runs/figures/fashion-rules-cnn --value test_error
 }
 
-[[ $# -gt 0 ]] || set -- quickstart figure4 figure5 network figure8 tradeoff dssp sqrt
+[[ $# -gt 0 ]] || set -- quickstart figure4 figure5 network figure8 tradeoff figure9 dssp sqrt
 for figure in "$@"; do
     case $figure in
-        quickstart | figure4 | figure5 | network | figure8 | tradeoff | dssp | sqrt | rules) "$figure" ;;
+        quickstart | figure4 | figure5 | network | figure8 | tradeoff | figure9 | dssp | sqrt | rules) "$figure" ;;
         *)
             echo "error: no figure '$figure'; expected quickstart, figure4, figure5, network, figure8, tradeoff," \
-                "dssp, sqrt or rules" >&2
+                "figure9, dssp, sqrt or rules" >&2
             exit 2 ;;
     esac
 done

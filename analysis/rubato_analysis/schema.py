@@ -138,7 +138,7 @@ REQUIRED: dict[str, list[str]] = {
 
 CATEGORIES: dict[str, list[str]] = {
     "outcome": ["applied", "dropped", "cancelled", "leftover"],
-    "kind": ["compute", "push", "pull", "inquiry", "apply", "evaluate", "wait", "down"],
+    "kind": ["compute", "push", "pull", "inquiry", "apply", "evaluate", "wait", "down", "relay"],
     "event": ["crash", "return", "link"],
 }
 

@@ -117,6 +117,7 @@ KINDS: dict[str, KindStyle] = {
     "evaluate": KindStyle("#CC79A7", "xx"),
     "push": KindStyle("#E69F00", "", True),
     "pull": KindStyle("#009E73", "", True),
+    "relay": KindStyle("#56B4E9", "", True),
     "inquiry": KindStyle("#000000", "", True),
     "wait": KindStyle("#DDDDDD", "...", False),
 }

@@ -1,6 +1,7 @@
 """Who did what when: a Gantt chart of timeline.csv, and its export for trace viewers."""
 
 import json
+from collections.abc import Callable
 from typing import Any
 
 import pandas as pd
@@ -19,9 +20,35 @@ COMPUTATIONS_SHOWN = 12
 ROLES_MAX = 64
 
 
-def role_name(role: int) -> str:
-    """Role 0 is the server, role 1 + w is worker w."""
+def worker_count(run: Run) -> int | None:
+    """Workers of a run; None where it was killed before it could say."""
+    count = run.summary.get("setting", {}).get("workers")
+    return None if count is None else int(count)
+
+
+def role_name(role: int, workers: int | None = None, sharded: bool = False) -> str:
+    """Role 0 is the server, role 1 + w is worker w; then come relays of a tree, or further servers."""
+    if workers is not None and role > workers:
+        return f"server {role - workers}" if sharded else f"relay {role - workers - 1}"
     return "server" if role == 0 else f"worker {role - 1}"
+
+
+def names_of(run: Run) -> Callable[[int], str]:
+    """What the roles of a run are called."""
+    workers, topology = worker_count(run), run.scenario.get("topology", {})
+    sharded = isinstance(topology, dict) and topology.get("name") == "sharded"
+    return lambda role: role_name(role, workers, sharded)
+
+
+def waits_of(spans: pd.DataFrame, workers: int | None = None) -> pd.DataFrame:
+    """Spans of kind wait: those of the workers between two computations, which nothing in the file says."""
+    rows = []
+    for role, mine in spans[spans.kind.isin(["compute", "down"])].sort_values("begin_ns").groupby("role"):
+        if role == 0 or (workers is not None and role > workers):
+            continue
+        ends = mine.end_ns.cummax().shift(fill_value=0)
+        rows += [(role, "wait", end, begin) for end, begin in zip(ends, mine.begin_ns) if begin > end]
+    return pd.DataFrame(rows, columns=["role", "kind", "begin_ns", "end_ns"]).assign(bytes=0)
 
 
 def default_window(spans: pd.DataFrame) -> tuple[int, int]:
@@ -41,13 +68,17 @@ def unit_of(span_ns: int) -> tuple[float, str]:
 
 
 def spans_of(run: Run) -> pd.DataFrame:
-    """timeline.csv, refused where it is empty."""
+    """timeline.csv and the waits of its workers, refused where it is empty."""
     if run.timeline.empty:
         raise AnalysisError(f"{run.path}: timeline.csv has no row")
-    return run.timeline
+    waits = waits_of(run.timeline, worker_count(run))
+    if waits.empty:
+        return run.timeline
+    spans = pd.concat([run.timeline.astype({"kind": str}), waits], ignore_index=True)
+    return spans.astype({"role": "int64", "begin_ns": "int64", "end_ns": "int64", "kind": "category"})
 
 
-def draw(ax: Axes, spans: pd.DataFrame, begin: int, end: int) -> tuple[float, str]:
+def draw(ax: Axes, spans: pd.DataFrame, begin: int, end: int, name_of: Callable[[int], str]) -> tuple[float, str]:
     """Bars of one run between two times. Work in the upper part of a role's row, traffic in the lower. The unit."""
     size, name = unit_of(end - begin)
     roles = sorted(spans.role.unique())
@@ -61,7 +92,7 @@ def draw(ax: Axes, spans: pd.DataFrame, begin: int, end: int) -> tuple[float, st
             edge = "white" if style.hatch or kind == "compute" else style.color
             ax.broken_barh(bars, (low, height), facecolors=style.color, edgecolor=edge, linewidth=0.5,
                            hatch=style.hatch, zorder=1 if kind == "wait" else 2)
-    ax.set_yticks(range(len(roles)), [role_name(role) for role in roles])
+    ax.set_yticks(range(len(roles)), [name_of(role) for role in roles])
     ax.set_ylim(len(roles) - 0.45, -0.55)
     ax.set_xlim(0, (end - begin) / size)
     ax.grid(axis="y", visible=False)
@@ -83,7 +114,7 @@ def plot(runs: list[Run], window_s: tuple[float | None, float | None] = (None, N
     data = Data()
     for ax, series, table in zip(axes, series_of(runs), shown):
         run = series.run
-        _, unit = draw(ax, table, begin, end)
+        _, unit = draw(ax, table, begin, end, names_of(run))
         since = f" since {begin / 1e9:g} s" if begin else ""
         ax.set(xlabel=f"{run.clock or 'run'} time{since} ({unit})")
         ax.set_title(series.label, loc="left", fontsize=9)
@@ -104,17 +135,17 @@ def chrome_trace(run: Run) -> dict[str, Any]:
 
     A process a role, a thread for its work and one for its traffic, since the two overlap.
     """
-    spans, events = spans_of(run), []
+    spans, events, name_of = spans_of(run), [], names_of(run)
     for role in sorted(spans.role.unique()):
         about = {"ph": "M", "pid": int(role)}
-        events.append(about | {"name": "process_name", "args": {"name": role_name(role)}})
+        events.append(about | {"name": "process_name", "args": {"name": name_of(role)}})
         events.append(about | {"name": "process_sort_index", "args": {"sort_index": int(role)}})
         for thread, name in enumerate(("work", "traffic")):
             events.append(about | {"name": "thread_name", "tid": thread, "args": {"name": name}})
     for span in spans.itertuples(index=False):
         arguments: dict[str, Any] = {}
         if not pd.isna(span.peer):
-            arguments = {"peer": role_name(int(span.peer)), "bytes": int(span.bytes)}
+            arguments = {"peer": name_of(int(span.peer)), "bytes": int(span.bytes)}
         events.append({
             "name": span.kind, "cat": span.kind, "ph": "X", "pid": int(span.role),
             "tid": int(kind_style(span.kind).traffic), "ts": span.begin_ns / 1e3,

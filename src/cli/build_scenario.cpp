@@ -2,6 +2,7 @@
 
 #include "cli/build_protocol.hpp"
 #include "cli/complete.hpp"
+#include "cli/complete_tree.hpp"
 #include "cli/expression.hpp"
 #include "cli/faults.hpp"
 #include "cli/node_value.hpp"
@@ -236,6 +237,15 @@ void try_rule(const Scenario& scenario, const Node& node) {
     }
 }
 
+TreeSpec build_tree(const Node& topology) {
+    TreeSpec spec;
+    spec.fan_out = to_int(topology.at("fan_out"));
+    spec.leaves_by_host = topology.at("leaves").text == "hosts";
+    if (const Node* weights = topology.find("weights")) spec.broadcast = weights->text == "broadcast";
+    if (const Node* fan_out = topology.find("weights_fan_out")) spec.weights_fan_out = to_int(*fan_out);
+    return spec;
+}
+
 }  // namespace
 
 Scenario build_scenario(const Node& root) {
@@ -254,6 +264,7 @@ Scenario build_scenario(const Node& root) {
     scenario.workers = build_workers(root);
     scenario.protocol = build_protocol(root.at("protocol"), scenario.lambda());
     scenario.topology = root.at("topology").at("name").text;
+    if (scenario.has_relays()) scenario.tree = build_tree(root.at("topology"));
     scenario.optimizer = build_optimizer(root.at("optimizer"));
     try_rule(scenario, root.at("optimizer").at("staleness_rule"));
     scenario.stop = build_stop(root.at("stop"));
@@ -273,6 +284,7 @@ Scenario build_scenario(const Node& root) {
     scenario.trace = build_trace(root.at("trace"));
     build_execution(root.at("execution"), scenario);
     check_pipeline(root, scenario);
+    check_tree(root, scenario);
     return scenario;
 }
 

@@ -13,6 +13,8 @@
 #include "cli/resume.hpp"
 #include "cli/run_directory.hpp"
 #include "cli/sweep/ranks.hpp"
+#include "cli/tree_text.hpp"
+#include "core/tree.hpp"
 #include "sim/driver.hpp"
 
 #include <fmt/format.h>
@@ -36,6 +38,8 @@ void print_roles(const Scenario& scenario, const sim::Placement& placement, cons
         return hosts[static_cast<std::size_t>(placement.host_of_role[static_cast<std::size_t>(role)])];
     };
     row("server", "on " + host(0).name);
+    const auto relays = relay_lines(scenario, placement, hosts);
+    for (std::size_t i = 0; i < relays.size(); ++i) row(i == 0 ? "relays" : "", relays[i]);
     // Workers that are alike share a line, and many lines are cut short.
     constexpr int lines_max = 12;
     const auto seat = [](int worker) { return static_cast<std::size_t>(worker) + 1; };
@@ -66,29 +70,41 @@ void print_roles(const Scenario& scenario, const sim::Placement& placement, cons
     }
 }
 
-/// Workers whose routes are alike share a line; see print_roles.
+/// Of a worker among the workers, or of a relay among the relays.
+int number(RoleId role, int lambda) {
+    return role > lambda ? role - lambda - 1 : role - 1;
+}
+
+/// Workers, and relays, whose routes are alike share a line; see print_roles.
 void print_routes(const Scenario& scenario, sim::Network& network, const sim::Placement& placement) {
     constexpr int lines_max = 12;
+    const Tree tree = make_tree(scenario);
     const int lambda = scenario.lambda();
-    const auto host = [&](int worker) { return placement.host_of_role[static_cast<std::size_t>(worker) + 1]; };
-    const sim::HostId server = placement.host_of_role[0];
-    const auto alike = [&](int a, int b) { return network.route(host(a), server) == network.route(host(b), server); };
+    const int last_role = lambda + static_cast<int>(tree.relays().size());
+    const auto parent = [&](RoleId role) { return role > lambda ? tree.relay(role).parent : tree.server_of(role - 1); };
+    const auto host = [&](RoleId role) { return placement.host_of_role[static_cast<std::size_t>(role)]; };
+    const auto route = [&](RoleId role) { return network.route(host(role), host(parent(role))); };
+    const auto alike = [&](RoleId a, RoleId b) {
+        return (a > lambda) == (b > lambda) && (parent(a) == 0) == (parent(b) == 0) && route(a) == route(b);
+    };
     int lines = 0;
-    for (int first = 0, last = 0; first < lambda; first = last + 1) {
-        if (lines == lines_max) return row("", fmt::format("... and those of {} more workers", lambda - first));
-        for (last = first; last + 1 < lambda && alike(first, last + 1);) ++last;
-        const std::string who =
-            first == last ? fmt::format("worker {}", first) : fmt::format("workers {}-{}", first, last);
-        const auto [bandwidth, latency] = network.route(host(first), server);
-        const double push =
-            seconds_of(network.control_delay(host(first), server, static_cast<double>(scenario.cost.push_bytes)));
-        const double pull =
-            seconds_of(network.control_delay(server, host(first), static_cast<double>(scenario.cost.pull_bytes)));
-        const std::string width = std::isinf(bandwidth) ? "on the server's host"
-                                                        : fmt::format("{}/s ({}), {}", bytes_text(bandwidth),
-                                                                      bits_text(bandwidth), seconds_text(latency));
-        row(lines++ == 0 ? "routes" : "", fmt::format("{} to server: {}; alone a gradient takes {}, weights back {}",
-                                                      who, width, seconds_text(push), seconds_text(pull)));
+    for (RoleId first = 1, last = 0; first <= last_role; first = last + 1) {
+        if (lines == lines_max) return row("", fmt::format("... and those of {} more roles", last_role - first + 1));
+        for (last = first; last < last_role && alike(first, last + 1);) ++last;
+        const std::string who = (first > lambda ? "relay" : "worker") +
+                                (first == last ? fmt::format(" {}", number(first, lambda))
+                                               : fmt::format("s {}-{}", number(first, lambda), number(last, lambda)));
+        const auto [bandwidth, latency] = route(first);
+        const sim::HostId from = host(first), to = host(parent(first));
+        const double push = seconds_of(network.control_delay(from, to, static_cast<double>(scenario.cost.push_bytes)));
+        const double pull = seconds_of(network.control_delay(to, from, static_cast<double>(scenario.cost.pull_bytes)));
+        const char* whom = parent(first) == 0 ? "server" : first > lambda ? "the relay above" : "the leaf above";
+        const std::string width =
+            std::isinf(bandwidth)
+                ? (parent(first) == 0 ? "on the server's host" : "on the same host")
+                : fmt::format("{}/s ({}), {}", bytes_text(bandwidth), bits_text(bandwidth), seconds_text(latency));
+        row(lines++ == 0 ? "routes" : "", fmt::format("{} to {}: {}; alone a gradient takes {}, weights back {}", who,
+                                                      whom, width, seconds_text(push), seconds_text(pull)));
     }
 }
 
@@ -155,17 +171,20 @@ double least_seconds(const Scenario& scenario, const Estimate& plan, sim::Networ
                      const sim::Placement& placement) {
     const auto push_bytes = static_cast<double>(scenario.cost.push_bytes);
     const sim::HostId server_host = placement.host_of_role[0];
+    const Tree tree = make_tree(scenario);
     const CommunicationSpec& communication = scenario.workers.communication;
     const double every = communication.push_every;
     double rate = 0;
     for (RoleId role = 1; role <= scenario.lambda(); ++role) {
         const sim::HostId host = placement.host_of_role[static_cast<std::size_t>(role)];
+        const sim::HostId server = placement.host_of_role[static_cast<std::size_t>(tree.server_of(role - 1))];
         const double compute = every * placement.seconds(role, scenario.workers.batch_size);
-        const double push = seconds_of(network.control_delay(host, server_host, push_bytes));
+        const double push = seconds_of(network.control_delay(host, server, push_bytes));
         const double cycle = scenario.workers.overlaps() ? std::max(compute, push) : compute + push;
         if (!(cycle > 0)) return 0;
         rate += 1 / cycle;
     }
+    if (!tree.star()) return *plan.pushes / rate;
     const std::vector<sim::HostId> hosts(placement.host_of_role.begin() + 1, placement.host_of_role.end());
     const double link = *plan.pushes * push_bytes / network.common_bandwidth(hosts, server_host);
     const ServerCostSpec& server = scenario.cluster.server;
@@ -200,7 +219,7 @@ void print_head(const Scenario& scenario, const Loaded& loaded) {
     row("scenario", scenario.name + ", would run to " + default_directory(loaded, "sim"));
     if (scenario.protocol.warm_epochs > 0) row("warm start", warm_start_text(scenario));
     row("protocol", protocol_text(scenario));
-    row("topology", fmt::format("{}: 1 server, {} workers", scenario.topology, scenario.lambda()));
+    row("topology", topology_text(scenario));
 }
 
 void print_rest(const Loaded& loaded, const Estimate& plan) {

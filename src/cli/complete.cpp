@@ -2,6 +2,7 @@
 
 #include "cli/complete_devices.hpp"
 #include "cli/complete_protocol.hpp"
+#include "cli/complete_tree.hpp"
 #include "cli/faults.hpp"
 #include "cli/suggest.hpp"
 
@@ -45,6 +46,13 @@ void check_model(const Node& root) {
         refuse(*cost, "cost", "without a learning model it must tell the sizes of messages: model or push_bytes");
     }
     if (!push && cost->find("pull_bytes")) refuse(*cost, "cost", "\"push_bytes\" is missing beside pull_bytes");
+}
+
+void complete_pull(Node& root) {
+    Node& workers = *root.find("workers");
+    if (workers.at("pipeline").text != "overlap") return;
+    const bool downcast = root.at("topology").at("name").text == "tree-downcast";
+    fill(workers, "pull", Node::of(std::string(downcast ? "latest" : "prefetch")));
 }
 
 /// Whether nobody deals the workers their batches.
@@ -238,6 +246,13 @@ void check_rest(const Node& root) {
     }
 }
 
+/// Who says which workers share a host wants a server beside them, as Rudra-adv has it.
+void complete_leaves(Node& root) {
+    Node& topology = *root.find("topology");
+    if (!among(topology.at("name").text, {"tree", "tree-downcast"})) return;
+    fill(topology, "leaves", Node::of(std::string(root.at("workers").find("hosts") ? "hosts" : "even")));
+}
+
 }  // namespace
 
 bool timing_only(const Node& root) {
@@ -257,6 +272,12 @@ std::int64_t worker_count(const Node& root) {
 
 void prepare_sections(Node& root, const std::string& default_name) {
     fill(root, "name", Node::of(default_name));
+    const Node* topology = root.find("topology");
+    const Node* name = topology && topology->is(Kind::object) ? topology->find("name") : nullptr;
+    Node* workers = root.find("workers");
+    // What it is made for, and nothing else is possible.
+    if (name && name->is(Kind::string) && name->text == "tree-downcast" && workers && workers->is(Kind::object))
+        fill(*workers, "pipeline", Node::of(std::string("overlap")));
     fill(root, "cluster", Node::object());
     Node& cluster = *root.find("cluster");
     if (!cluster.is(Kind::object) || cluster.find("platform")) return;
@@ -267,11 +288,14 @@ void prepare_sections(Node& root, const std::string& default_name) {
 
 void complete(Node& root, std::vector<std::string>& notes) {
     check_model(root);
+    complete_pull(root);
     complete_data(root);
     complete_workers(root, notes);
     complete_devices(root, notes);
     check_faults(root.at("faults"), worker_count(root));
     complete_protocol(root);
+    complete_leaves(root);
+    complete_tree(root);
     complete_stop(root);
     complete_evaluate(root);
     complete_optimizer(root);

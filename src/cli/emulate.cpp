@@ -1,5 +1,7 @@
 #include "cli/emulate.hpp"
 
+#include "core/tree.hpp"
+
 #include "sim/driver.hpp"
 #include "sim/noise.hpp"
 #include "sim/pace.hpp"
@@ -23,15 +25,20 @@ struct Machine {
     }
 };
 
-void add_routes(sim::Simulation& simulation, trace::EmulatedCosts& costs) {
+void add_routes(const Scenario& scenario, sim::Simulation& simulation, trace::EmulatedCosts& costs) {
+    const Tree tree = make_tree(scenario);
+    const int lambda = scenario.lambda();
     const auto& hosts = simulation.placement().host_of_role;
     const auto route = [&](sim::HostId from, sim::HostId to) {
         const auto [bytes_per_s, latency_s] = simulation.network().route(from, to);
         return trace::EmulatedCosts::Route{bytes_per_s, latency_s};
     };
     for (std::size_t role = 1; role < hosts.size(); ++role) {
-        costs.to_server.push_back(route(hosts[role], hosts[0]));
-        costs.from_server.push_back(route(hosts[0], hosts[role]));
+        const auto id = static_cast<RoleId>(role);
+        const RoleId server = id <= lambda ? tree.server_of(id - 1) : tree.relay(id).parent;
+        const auto there = hosts[static_cast<std::size_t>(server)];
+        costs.to_server.push_back(route(hosts[role], there));
+        costs.from_server.push_back(route(there, hosts[role]));
     }
 }
 
@@ -49,7 +56,7 @@ std::unique_ptr<trace::EmulatedCosts> emulated_costs(const Scenario& scenario) {
     }
     if (!emulate.compute && !emulate.network) return costs;
     const auto machine = std::make_shared<Machine>(scenario);
-    if (emulate.network) add_routes(machine->simulation, *costs);
+    if (emulate.network) add_routes(scenario, machine->simulation, *costs);
     if (!emulate.compute) return costs;
     costs->compute_s = [machine](RoleId role, std::int64_t worker_seq, std::int32_t samples, Time begin_ns) {
         const auto& placement = machine->simulation.placement();

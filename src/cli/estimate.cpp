@@ -1,6 +1,8 @@
 #include "cli/estimate.hpp"
 
 #include "cli/protocol_text.hpp"
+#include "cli/tree_text.hpp"
+#include "core/tree.hpp"
 #include "learn/task.hpp"
 
 #include <fmt/format.h>
@@ -117,6 +119,14 @@ Estimate estimate(const Loaded& loaded) {
     result.messages = pushes + answers + (word == Word::ok ? 2 * pushes : word == Word::inquiry ? pushes : 0);
     result.network_bytes = pushes * static_cast<double>(scenario.cost.push_bytes) +
                            weights * static_cast<double>(scenario.cost.pull_bytes);
+    if (const Tree tree = make_tree(scenario); !tree.star()) {
+        // Words go from relay to relay, records of sums, too, and weights once for each update at most.
+        const double relayed = relayed_messages(scenario, pushes);
+        result.messages = *result.messages * (1 + tree.depth()) + relayed;
+        result.network_bytes = *result.network_bytes + relayed * static_cast<double>(scenario.cost.push_bytes) +
+                               std::min(pushes, *result.updates * static_cast<double>(tree.relays().size())) *
+                                   static_cast<double>(scenario.cost.pull_bytes);
+    }
     double disk = 4000;
     if (scenario.trace.gradients) disk += std::min(pushes, gradients / scenario.trace.every) * gradient_row;
     if (scenario.trace.updates) disk += *result.updates * update_row;

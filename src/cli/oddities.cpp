@@ -76,7 +76,7 @@ void Finder::look_at_routes(sim::Network& network, const sim::Placement& placeme
 
 void Finder::look_at_hosts(sim::Network& network, const sim::Placement& placement) {
     std::set<double> told;
-    for (std::size_t role = 1; role < placement.host_of_role.size(); ++role) {
+    for (std::size_t role = 1; role <= static_cast<std::size_t>(scenario_.lambda()); ++role) {
         if (!by_flops(placement, role)) continue;
         const double speed = placement.site_of_role[role].speed;
         if ((speed >= 1e6 && speed <= 1e18) || !told.insert(speed).second) continue;
@@ -90,7 +90,7 @@ void Finder::look_at_computing(const sim::Placement& placement) {
     const bool analytic =
         loaded_.scenario.model.gradients && scenario_.cost.model.empty() && !loaded_.tree.find("cost");
     std::set<std::string> told;
-    for (std::size_t role = 1; role < placement.host_of_role.size(); ++role) {
+    for (std::size_t role = 1; role <= static_cast<std::size_t>(scenario_.lambda()); ++role) {
         const std::string& device = placement.device_name_of_role[role];
         if (told.contains(device)) continue;
         const double seconds = placement.seconds(static_cast<RoleId>(role), scenario_.workers.batch_size);
@@ -130,7 +130,7 @@ void Finder::look_at_faults(sim::Network& network, const sim::Placement& placeme
     const int push_every = scenario_.workers.communication.push_every;
     double worst = 1, worst_up_s = 0, worst_s = 0;
     std::size_t who = 0, others = 0;
-    for (std::size_t role = 1; role < placement.host_of_role.size(); ++role) {
+    for (std::size_t role = 1; role <= static_cast<std::size_t>(scenario_.lambda()); ++role) {
         double crashes_per_s = 0;
         for (const FaultSpec& fault : scenario_.faults) {
             if (!(fault.every_s > 0)) continue;

@@ -95,6 +95,9 @@ std::string communication_text(const Scenario& scenario) {
 
 std::string pipeline_text(const Scenario& scenario) {
     if (!scenario.workers.overlaps()) return {};
+    if (scenario.topology == "tree-downcast")
+        return "overlap, latest: a push of depth one beside the computation; weights come unasked, and are passed on; "
+               "workers draw their own batches";
     return scenario.workers.pull == Pull::prefetch
                ? "overlap, prefetch: a push and a pull of depth one beside the computation; one pull a gradient"
                : "overlap, latest: a push of depth one beside the computation; the newest weights that have come; "
@@ -112,6 +115,10 @@ std::vector<std::string> staleness_sentences(const Scenario& scenario) {
         return sentences;
     }
     const int lambda = scenario.lambda();
+    if (scenario.topology == "tree-downcast")
+        return {
+            "workers compute on the newest weights that have come to them: staleness grows with the time that "
+            "gradients and weights are on their way; no bound"};
     if (scenario.workers.overlaps())
         return {
             fmt::format("workers compute on what was current a gradient before: mean staleness about {:.4g} where "
@@ -120,7 +127,9 @@ std::vector<std::string> staleness_sentences(const Scenario& scenario) {
     const std::string& name = protocol.name;
     if (policy.rounds && policy.batch_order)
         return {"staleness is 0; a round never spans two epochs",
-                "gradients are summed in slice order: the same weights, bit for bit, on every backend"};
+                scenario.has_relays()
+                    ? "gradients are summed in the order of the tree: the same weights, bit for bit, on every backend"
+                    : "gradients are summed in slice order: the same weights, bit for bit, on every backend"};
     if (policy.rounds) return {"the i-th gradient of a round has staleness i - 1; a round never spans two epochs"};
     if (name == Ssp::name && protocol.bound) return {bounded_lead(*protocol.bound, lambda)};
     const DsspSpec& dssp = protocol.dssp;
@@ -141,6 +150,11 @@ std::vector<std::string> staleness_sentences(const Scenario& scenario) {
     if (name == Admission::name)
         return {fmt::format("staleness of what is applied is at most {}, also after a resume", *protocol.bound)};
     if (name == PluginPolicy::name) return {"what bounds staleness is for the author of the plugin to say"};
+    if (scenario.has_relays())
+        return {
+            fmt::format("staleness has no bound; its mean is above that of a star, {:.4g} at most, as gradients "
+                        "wait in relays and weights pass through them",
+                        static_cast<double>(lambda - 1) / policy.gradients)};
     return {no_bound(policy.gradients, lambda)};
 }
 

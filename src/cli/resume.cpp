@@ -253,6 +253,7 @@ std::unique_ptr<trace::CheckpointWriter> checkpoint_writer(const std::string& di
 
 // Exact where nothing is ever in flight at an update: the round of a barrier, or the gradient of the only worker.
 std::string resume_sentence(const Scenario& scenario) {
+    if (scenario.has_relays()) return "none: checkpoints are not yet built for a tree";
     const StalenessRule& rule = scenario.optimizer.staleness_rule;
     const PolicyTraits policy = traits_of(scenario);
     const bool barrier = policy.rounds && policy.batch_order;

@@ -51,8 +51,9 @@ void require_ranks(const Scenario& scenario, int size) {
         "backend mpi: the scenario needs " + std::to_string(needed) + " ranks (a server, and " +
         std::to_string(scenario.lambda()) + " workers" +
         (scenario.workers_per_rank > 1 ? ", " + std::to_string(scenario.workers_per_rank) + " of them a rank" : "") +
-        "), but the launcher gives " + std::to_string(size) + ": expected mpirun -n " + std::to_string(needed) +
-        " rubato run ..." + launcher_hint(size));
+        (scenario.has_relays() ? ", and the relays of the tree" : "") + "), but the launcher gives " +
+        std::to_string(size) + ": expected mpirun -n " + std::to_string(needed) + " rubato run ..." +
+        launcher_hint(size));
 }
 
 /// The launcher's word on how many there are: Open MPI's own, since it is its library that is loaded.

@@ -1,5 +1,8 @@
 // What roles say to each other. Typed alternatives, never one wide struct.
 //
+// `worker`, where a message has it, is whom it is of or for where a relay passes it on (topology "tree"); -1: its
+// sender or receiver itself.
+//
 // Every alternative lists its fields in `each`, from which src/trace prints and reads it.
 #pragma once
 
@@ -19,7 +22,9 @@ enum class Word : std::uint8_t {
 
 /// A gradient on its way to the version owner: the payload is the gradient (mean over the batch), this is its record.
 /// Where a worker sums up several before it pushes, `batch` is cut into theirs, one after the other, and the payload is
-/// the sum of the gradients, each weighted by its samples over those of the first.
+/// the sum of the gradients, each weighted by its samples over those of the first. A relay passes the sum of several
+/// pushes on in the same way, each record in a Push of its own, and the payload with the last one; without any payload
+/// they are left over at the end of the run.
 struct Push {
     static constexpr std::string_view kind = "push";
     /// Version of the weights that it was computed on, or from which the worker's own steps led to those.
@@ -32,6 +37,7 @@ struct Push {
     Time push_ns = 0;        ///< the send is handed to the transport
     double loss = 0;         ///< mean loss of the batch; 0 in timing-only runs
     std::int32_t count = 1;  ///< gradients in the sum; of one that is never pushed: those that were begun
+    WorkerId worker = -1;
     bool operator==(const Push&) const = default;
     template <class Self, class F>
     static void each(Self& self, F&& field) {
@@ -44,6 +50,7 @@ struct Push {
         field("push_ns", self.push_ns);
         field("loss", self.loss);
         field("count", Rare{self.count, 1});
+        field("worker", Rare{self.worker, -1});
     }
 };
 
@@ -51,10 +58,12 @@ struct Push {
 struct Inquiry {
     static constexpr std::string_view kind = "inquiry";
     Version have = 0;
+    WorkerId worker = -1;
     bool operator==(const Inquiry&) const = default;
     template <class Self, class F>
     static void each(Self& self, F&& field) {
         field("have", self.have);
+        field("worker", Rare{self.worker, -1});
     }
 };
 
@@ -67,6 +76,7 @@ struct Proceed {
     Time queued_ns = 0;        ///< time that the request waited behind other work of the server
     double learning_rate = 0;  ///< of the worker's own steps, where it takes some
     bool onward = false;       ///< this exchange is without a pull: from the weights that your own steps led to
+    WorkerId worker = -1;
     bool operator==(const Proceed&) const = default;
     template <class Self, class F>
     static void each(Self& self, F&& field) {
@@ -76,6 +86,7 @@ struct Proceed {
         field("queued_ns", self.queued_ns);
         field("learning_rate", Rare{self.learning_rate, 0});
         field("onward", Rare{self.onward, false});
+        field("worker", Rare{self.worker, -1});
     }
 };
 
@@ -87,6 +98,7 @@ struct Weights {
     Time held_ns = 0;
     Time queued_ns = 0;
     double learning_rate = 0;
+    WorkerId worker = -1;
     bool operator==(const Weights&) const = default;
     template <class Self, class F>
     static void each(Self& self, F&& field) {
@@ -95,6 +107,7 @@ struct Weights {
         field("held_ns", self.held_ns);
         field("queued_ns", self.queued_ns);
         field("learning_rate", Rare{self.learning_rate, 0});
+        field("worker", Rare{self.worker, -1});
     }
 };
 
@@ -103,11 +116,13 @@ struct Ok {
     static constexpr std::string_view kind = "ok";
     Time held_ns = 0;
     Time queued_ns = 0;
+    WorkerId worker = -1;
     bool operator==(const Ok&) const = default;
     template <class Self, class F>
     static void each(Self& self, F&& field) {
         field("held_ns", self.held_ns);
         field("queued_ns", self.queued_ns);
+        field("worker", Rare{self.worker, -1});
     }
 };
 
@@ -115,14 +130,17 @@ struct Ok {
 struct Halt {
     static constexpr std::string_view kind = "halt";
     std::int64_t worker_seq = 0;
+    WorkerId worker = -1;
     bool operator==(const Halt&) const = default;
     template <class Self, class F>
     static void each(Self& self, F&& field) {
         field("worker_seq", self.worker_seq);
+        field("worker", Rare{self.worker, -1});
     }
 };
 
-/// Worker to server: `gradient` was begun and will never be pushed; is there anything newer than version `have`?
+/// Worker to server: `gradient`, which names the worker where a relay passes it on, was begun and will never be pushed;
+/// is there anything newer than version `have`?
 struct GaveUp {
     static constexpr std::string_view kind = "gave-up";
     Version have = 0;
@@ -148,7 +166,7 @@ struct Stop {
 };
 
 /// Worker to server, its last word: how many pushes it sent in all, and whether a gradient was begun that is never
-/// pushed, with its record.
+/// pushed, with its record; `gradient` names the worker where a relay passes it on.
 struct Bye {
     static constexpr std::string_view kind = "bye";
     std::int64_t pushes = 0;
@@ -163,7 +181,31 @@ struct Bye {
     }
 };
 
+/// Root to relays: nothing is left to deal, so pass on at once what you have, and what comes from now on.
+struct Flush {
+    static constexpr std::string_view kind = "flush";
+    bool operator==(const Flush&) const = default;
+    template <class Self, class F>
+    static void each(Self&, F&&) {}
+};
+
+/// Root to the relay `relay`, which is above `worker`: in this round so many gradients come from below you, and not one
+/// of each worker.
+struct Round {
+    static constexpr std::string_view kind = "round";
+    RoleId relay = 0;
+    std::int32_t gradients = 0;
+    WorkerId worker = 0;
+    bool operator==(const Round&) const = default;
+    template <class Self, class F>
+    static void each(Self& self, F&& field) {
+        field("relay", self.relay);
+        field("gradients", self.gradients);
+        field("worker", self.worker);
+    }
+};
+
 /// A small one first: that is what an empty message is made of.
-using Message = std::variant<Inquiry, Push, Proceed, Weights, Ok, Halt, GaveUp, Stop, Bye>;
+using Message = std::variant<Inquiry, Push, Proceed, Weights, Ok, Halt, GaveUp, Stop, Bye, Flush, Round>;
 
 }  // namespace rubato

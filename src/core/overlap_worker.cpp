@@ -14,10 +14,13 @@ void OverlapWorker::step(Time now, const Event& event, Actions& actions) {
     std::visit([&](const auto& alternative) { on(now, alternative, actions); }, event);
 }
 
-void OverlapWorker::on(Time now, const Start& event, Actions&) {
+void OverlapWorker::on(Time now, const Start& event, Actions& actions) {
     weights_ = event.weights;
     books_.idle_ns += std::max<Time>(0, now - books_.sum_ns());
     since_ns_ = asked_ns_ = now;
+    if (!is_fed()) return;
+    answer_ = {true, {}, now, now, 0, 0, now, now};  // no word is to come
+    try_begin(now, actions);
 }
 
 void OverlapWorker::on(Time now, const Delivered& event, Actions& actions) {
@@ -26,11 +29,12 @@ void OverlapWorker::on(Time now, const Delivered& event, Actions& actions) {
         next_weights_ = event.payload.buffer;
         next_version_ = weights->version;
         ++books_.pulls;
+        if (is_fed()) return on_fed(now, event, actions);
         on_reply(now, event, *weights, actions);
     } else if (const auto* proceed = std::get_if<Proceed>(&event.message)) {
         on_reply(now, event, *proceed, actions);
     } else if (const auto* stop = std::get_if<Stop>(&event.message)) {
-        on_stop(now, *stop, actions);
+        on_stop(now, event.from, *stop, actions);
     } else {
         throw std::logic_error("an overlapping worker was sent a message that is not for one");
     }
@@ -45,6 +49,21 @@ void OverlapWorker::on_reply(Time now, const Delivered& event, const Reply& repl
     if (stopping_) return try_leave(now, actions);
     answer_ = {true, reply.batch, asked_ns_, event.sent_ns, reply.held_ns, reply.queued_ns, event.started_ns, now};
     try_begin(now, actions);
+}
+
+void OverlapWorker::on_fed(Time now, const Delivered& event, Actions& actions) {
+    ++replies_;
+    if (stopping_) return try_leave(now, actions);
+    answer_ = {true, {}, event.sent_ns, event.sent_ns, 0, 0, event.started_ns, now};
+    pass_on(actions);
+}
+
+// To each one message at a time, and of those that come meanwhile the newest: a slow one holds nobody up.
+void OverlapWorker::pass_on(Actions& actions) {
+    if (stopping_) return;
+    const BufferId newest = next_weights_ != no_buffer ? next_weights_ : weights_;
+    sends_under_way_ += feed(
+        receivers_, next_version_, {newest, 0, config_.parameters}, [this] { return next_id(); }, actions);
 }
 
 void OverlapWorker::try_begin(Time now, Actions& actions) {
@@ -74,7 +93,7 @@ void OverlapWorker::try_begin(Time now, Actions& actions) {
     phase_ = Phase::computing;
     compute_ = next_id();
     actions.add<Compute>(compute_, weights_, batch, record_.worker_seq);
-    if (!asked_) inquire(now, actions);
+    if (!asked_ && !is_fed()) inquire(now, actions);
 }
 
 void OverlapWorker::inquire(Time now, Actions& actions) {
@@ -127,7 +146,9 @@ void OverlapWorker::push(Time now, Actions& actions) {
 
 void OverlapWorker::on(Time now, const Taken& event, Actions& actions) {
     --sends_under_way_;
-    if (event.id == push_) {
+    if (was_fed(receivers_, event.id)) {
+        pass_on(actions);
+    } else if (event.id == push_) {
         if (phase_ == Phase::ready && !stopping_) {
             const Time queued = std::clamp<Time>(event.started_ns - since_ns_, 0, now - since_ns_);
             books_.push_queued_ns += queued;
@@ -164,9 +185,18 @@ void OverlapWorker::cut_short(Time now, Actions& actions) {
     try_leave(now, actions);
 }
 
-void OverlapWorker::on_stop(Time now, const Stop& stop, Actions& actions) {
+// One that is fed hears of the end twice: from its leaf, and from its feeder, which knows how many weights are to come.
+void OverlapWorker::on_stop(Time now, RoleId from, const Stop& stop, Actions& actions) {
+    ++stops_;
+    if (!is_fed() || from == config_.feeder) {
+        replies_expected_ = stop.replies;
+        for (const Receiver& to : receivers_) {
+            ++sends_under_way_;
+            actions.send<Stop>(next_id(), to.role, Channel::control, {}, to.sent);
+        }
+    }
+    if (stopping_) return try_leave(now, actions);
     stopping_ = true;
-    replies_expected_ = stop.replies;
     close_books(now);
     if (phase_ == Phase::computing) actions.add<Cancel>(compute_);
     if (phase_ == Phase::ready) return cut_short(now, actions);
@@ -175,6 +205,7 @@ void OverlapWorker::on_stop(Time now, const Stop& stop, Actions& actions) {
 
 void OverlapWorker::try_leave(Time, Actions& actions) {
     if (phase_ != Phase::waiting || sends_under_way_ > 0 || replies_ < replies_expected_ || bye_ != 0) return;
+    if (stops_ < (is_fed() ? 2 : 1)) return;
     bye_ = next_id();
     ++sends_under_way_;
     actions.send<Bye>(bye_, config_.server, Channel::control, {}, pushes_, cancelled_, cancelled_ ? record_ : Push{});
@@ -205,6 +236,7 @@ void OverlapWorker::on(Time now, const Crashed&, Actions& actions) {
     sends_under_way_ = pushes_ = replies_ = 0;
     replies_expected_ = -1;
     stopping_ = cancelled_ = false;
+    stops_ = 0;
     asked_ = true;  // it is spoken to when it is back
     phase_ = Phase::down;
     since_ns_ = now;

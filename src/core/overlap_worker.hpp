@@ -10,10 +10,13 @@
 //            was current when it began the gradient before: one worker alone has staleness 2.
 //   latest   (Rudra-adv*): it takes the newest weights that have come, never waits, and asks again between gradients
 //            whenever it has had its answer. Nobody deals it batches: its k-th is a function of k (core/dealer.hpp).
+//            With topology "tree-downcast" it does not even ask: weights come from the root or from another worker,
+//            and it passes them on.
 #pragma once
 
 #include "core/action.hpp"
 #include "core/dealer.hpp"
+#include "core/feed.hpp"
 #include "core/worker_books.hpp"
 
 #include <string>
@@ -27,6 +30,9 @@ struct OverlapConfig {
     Pull pull = Pull::prefetch;
     DealerConfig data;       ///< latest: of its own batches
     std::int64_t begun = 0;  ///< gradients of an earlier part of the run: the next one has this number
+    /// Who passes it the weights unasked: the root or a worker; -1: it asks the server for them.
+    RoleId feeder = -1;
+    std::vector<RoleId> feeds;  ///< workers to which it passes them on
     bool operator==(const OverlapConfig&) const = default;
 };
 
@@ -35,9 +41,10 @@ public:
     OverlapWorker() = default;
     /// books: of an earlier part of the run.
     explicit OverlapWorker(const OverlapConfig& config, const WorkerRow& books = {})
-        : config_(config), begun_(config.begun), books_(books) {
+        : config_(config), asked_(config.feeder < 0), begun_(config.begun), books_(books) {
         books_.worker = config.worker;
         books_.gradients = config.begun;  // without those that are computed again
+        for (const RoleId role : config.feeds) receivers_.push_back({role});
     }
 
     void step(Time now, const Event& event, Actions& actions);
@@ -69,7 +76,10 @@ private:
     /// Weights or Proceed.
     template <class Reply>
     void on_reply(Time now, const Delivered& event, const Reply& reply, Actions& actions);
-    void on_stop(Time now, const Stop& stop, Actions& actions);
+    /// Weights that come unasked.
+    void on_fed(Time now, const Delivered& event, Actions& actions);
+    void pass_on(Actions& actions);
+    void on_stop(Time now, RoleId from, const Stop& stop, Actions& actions);
     /// Begins the next gradient if there is one to begin.
     void try_begin(Time now, Actions& actions);
     void inquire(Time now, Actions& actions);
@@ -87,6 +97,7 @@ private:
         buffer = no_buffer;
     }
     ActionId next_id() { return ++last_id_; }
+    bool is_fed() const { return config_.feeder >= 0; }
 
     /// The answer to the last inquiry, for the next gradient.
     struct Answer {
@@ -118,7 +129,9 @@ private:
     std::int64_t sends_under_way_ = 0;
     std::int64_t begun_ = 0;
     std::int64_t pushes_ = 0, replies_ = 0;
-    std::int64_t replies_expected_ = -1;  ///< said by Stop
+    std::int64_t replies_expected_ = -1;  ///< said by Stop; of one that is fed, by its feeder
+    std::vector<Receiver> receivers_;     ///< of weights that it passes on
+    int stops_ = 0;                       ///< words that the run is over: its server's, and its feeder's if it has one
     bool stopping_ = false;
     bool cancelled_ = false;  ///< by the end: said in the Bye
     Time since_ns_ = 0;       ///< start of the present phase

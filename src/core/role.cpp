@@ -1,17 +1,18 @@
 #include "core/role.hpp"
 
+#include <algorithm>
 #include <cmath>
 
 namespace rubato {
 
 namespace {
 
-template <class Role>
-Role& content(Boxed<Role>& role) {
+template <class Held>
+Held& content(Boxed<Held>& role) {
     return *role;
 }
-template <class Role>
-const Role& content(const Boxed<Role>& role) {
+template <class Held>
+const Held& content(const Boxed<Held>& role) {
     return *role;
 }
 template <class Role>
@@ -50,8 +51,15 @@ std::int64_t gradients_begun(const Role& role) {
     return 0;
 }
 
-std::string role_name(RoleId role) {
+std::string role_name(RoleId role, int lambda) {
+    if (role > lambda) return "relay " + std::to_string(role - lambda - 1);
     return role == 0 ? "server" : "worker " + std::to_string(role - 1);
+}
+
+int workers_among(const std::vector<Role>& roles) {
+    return static_cast<int>(std::count_if(roles.begin(), roles.end(), [](const Role& it) {
+        return std::holds_alternative<Worker>(it) || std::holds_alternative<Boxed<OverlapWorker>>(it);
+    }));
 }
 
 std::string ending_text(const Finish& finish) {
@@ -90,6 +98,8 @@ ServerConfig server_config(const Scenario& scenario, std::int64_t samples, std::
     config.evaluate_at_end = scenario.evaluate.at_end;
     config.pause_to_evaluate = scenario.evaluate.mode == EvaluateSpec::Mode::pause;
     config.checkpoint = scenario.checkpoint;
+    config.tree = make_tree(scenario);
+    config.broadcast = scenario.tree.broadcast;
     return config;
 }
 
@@ -98,7 +108,10 @@ ServerConfig server_config(const Scenario& scenario, std::int64_t samples, std::
 std::vector<Role> make_roles(const Scenario& scenario, std::int64_t samples, std::int64_t parameters,
                              const RunState* state) {
     const Policy policy = make_policy(scenario.protocol, scenario.lambda());
-    const auto config = server_config(scenario, samples, parameters);
+    auto config = server_config(scenario, samples, parameters);
+    const bool leaves = leaves_answer(scenario, traits(policy));
+    config.unasked = leaves || config.tree.downcast();
+    config.draw_themselves |= leaves;
     DealerConfig dealer;
     dealer.sampling = scenario.data.sampling;
     dealer.samples = samples;
@@ -109,20 +122,40 @@ std::vector<Role> make_roles(const Scenario& scenario, std::int64_t samples, std
     dealer.limit = dealer.own ? -1 : config.stop_samples.value_or(-1);
 
     std::vector<Role> roles;
-    roles.reserve(static_cast<std::size_t>(scenario.lambda()) + 1);
+    roles.reserve(static_cast<std::size_t>(scenario.lambda()) + 1 + config.tree.relays().size());
     roles.emplace_back(Boxed(state ? Server(config, dealer, policy, state->server) : Server(config, dealer, policy)));
     const Word word = traits(policy).word;
     for (WorkerId worker = 0; worker < scenario.lambda(); ++worker) {
         const auto at = static_cast<std::size_t>(worker);
+        const RoleId parent = config.tree.server_of(worker);
+        const std::int64_t begun = state ? state->server.begun.at(at) : 0;
+        const WorkerRow books = state ? state->books.at(at) : WorkerRow{};
         if (scenario.workers.overlaps()) {
-            const OverlapConfig its{
-                worker, 0, parameters, scenario.workers.pull, dealer, state ? state->server.begun.at(at) : 0};
-            roles.emplace_back(Boxed(OverlapWorker(its, state ? state->books.at(at) : WorkerRow{})));
+            const OverlapConfig its{worker,
+                                    parent,
+                                    parameters,
+                                    scenario.workers.pull,
+                                    dealer,
+                                    begun,
+                                    config.tree.feeder_of(worker),
+                                    config.tree.fed_by(worker)};
+            roles.emplace_back(Boxed(OverlapWorker(its, books)));
             continue;
         }
-        roles.emplace_back(Worker({worker, 0, parameters, state ? state->server.begun.at(at) : 0, config.batch_size,
-                                   word, config.communication.pull_every > 1},
-                                  state ? state->books.at(at) : WorkerRow{}));
+        roles.emplace_back(Worker(
+            {worker, parent, parameters, begun, config.batch_size, word, config.communication.pull_every > 1}, books));
+    }
+    for (const auto& place : config.tree.relays()) {
+        RelayConfig relay;
+        relay.place = place;
+        relay.lambda = scenario.lambda();
+        relay.parameters = parameters;
+        relay.batch_size = config.batch_size;
+        relay.broadcast = config.broadcast;
+        relay.answers = leaves && place.children.front() <= scenario.lambda();
+        if (relay.answers) relay.data = dealer;
+        arrange(relay, traits(policy));
+        roles.emplace_back(Boxed(Relay(relay)));
     }
     return roles;
 }

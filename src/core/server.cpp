@@ -12,7 +12,9 @@ Server::Server(const ServerConfig& config, const DealerConfig& dealer, const Pol
       traits_(traits(policy)),
       peers_(static_cast<std::size_t>(config.lambda)),
       holds_(peers_.size()) {
-    if (config.overlaps) earlier_.resize(peers_.size());
+    if (config.overlaps || !config.tree.star()) earlier_.resize(peers_.size());
+    for (const RoleId role : config.tree.top()) branches_.push_back({{role}, config.tree.relay(role).end, {}});
+    for (const RoleId role : config.tree.fed_by_root()) fed_.push_back({role});
     if (config.warm_samples > 0) begin_warm_start();
 }
 
@@ -64,22 +66,33 @@ Batch Server::deal(WorkerId worker) {
     return again_.any(worker) ? again_.take(worker) : dealer_.deal(worker);
 }
 
+namespace {
+
+/// The worker that a message comes from.
+RoleId sender(const Delivered& event, WorkerId worker) {
+    return worker < 0 ? event.from : worker + 1;
+}
+
+}  // namespace
+
 void Server::on(Time now, const Delivered& event, Actions& actions) {
     if (const auto* push = std::get_if<Push>(&event.message)) {
-        auto& from = peer(event.from);
+        const RoleId role = sender(event, push->worker);
+        auto& from = peer(role);
         ++from.pushes;
         has_come(from);
         from.since_ns = now;
-        take_in(now, event.from, event.payload, *push, actions);
+        take_in(now, role, event.payload, *push, actions);
     } else if (const auto* inquiry = std::get_if<Inquiry>(&event.message)) {
-        take_in(now, event.from, event.payload, *inquiry, actions);
+        take_in(now, sender(event, inquiry->worker), event.payload, *inquiry, actions);
     } else if (const auto* gave_up = std::get_if<GaveUp>(&event.message)) {
-        auto& from = peer(event.from);
+        const RoleId role = sender(event, gave_up->gradient.worker);
+        auto& from = peer(role);
         has_come(from);
         from.since_ns = now;
-        take_in(now, event.from, event.payload, *gave_up, actions);
+        take_in(now, role, event.payload, *gave_up, actions);
     } else if (const auto* bye = std::get_if<Bye>(&event.message)) {
-        return on_bye(now, event.from, *bye, actions);
+        return on_bye(now, sender(event, bye->gradient.worker), *bye, actions);
     } else {
         throw std::logic_error("the server was sent a message that is not for servers");
     }
@@ -106,9 +119,10 @@ void Server::drain(Time now, Actions& actions) {
 }
 
 void Server::handle(Time now, RoleId from, Time, const Slice& payload, const Push& push, Actions& actions) {
-    if (!stopping_) return accept(now, from, push, payload.buffer, actions);
+    if (!stopping_ && branches_.empty()) return accept(now, from, push, payload.buffer, actions);
+    if (!stopping_) return gather(now, from, push, payload.buffer, actions);
     leave_over(unapplied_row(from - 1, push, Outcome::leftover), actions);
-    actions.add<Release>(payload.buffer);
+    if (payload.buffer != no_buffer) actions.add<Release>(payload.buffer);
 }
 
 void Server::handle(Time now, RoleId from, Time arrived_ns, const Slice&, const Inquiry& inquiry, Actions& actions) {
@@ -154,9 +168,11 @@ void Server::deal_to(RoleId to, Peer& worker, bool with_weights, Time held_ns, T
     // Nothing left to compute on: the worker hears again when the run ends, or when something is left by a lost one.
     if (batch.count == 0) {
         worker.idle = true;
+        if (dealer_.exhausted()) flush(actions);
         return on_idle(policy_, to - 1, orders_);
     }
     assign(worker, batch);
+    if (config_.unasked) return;
     reply(to, worker, config_.draw_themselves ? Batch{} : batch, with_weights, held_ns, queued_ns, actions);
 }
 
@@ -167,6 +183,7 @@ void Server::reply(RoleId to, Peer& worker, const Batch& batch, bool with_weight
     if (pulls) worker.version = version_;
     if (batch.count > 0) worker.unread = (worker.unread + 1) % config_.communication.pull_every;
     if (batch.count > 0 && keeps()) keep_present(actions);
+    if (!branches_.empty()) return reply_below(to, worker, batch, pulls, held_ns, queued_ns, actions);
     ++sends_under_way_;
     if (with_weights && pulls)
         actions.send<Weights>(next_id(), to, Channel::weights, {weights_, 0, config_.parameters}, version_, batch,
@@ -176,8 +193,10 @@ void Server::reply(RoleId to, Peer& worker, const Batch& batch, bool with_weight
                               local_rate(), !pulls);
 }
 
-void Server::on(Time now, const Taken&, Actions& actions) {
+void Server::on(Time now, const Taken& event, Actions& actions) {
     --sends_under_way_;
+    if ((!fed_.empty() && was_fed(fed_, event.id)) || (config_.broadcast && was_fed(branches_, event.id)))
+        feed_below(actions);
     if (stopping_) try_finish(now, actions);
 }
 

@@ -5,12 +5,13 @@
 #include "core/action.hpp"
 #include "core/dealer.hpp"
 #include "core/dealt_again.hpp"
+#include "core/feed.hpp"
 #include "core/policy.hpp"
 #include "core/run_state.hpp"
+#include "core/tree.hpp"
 #include "core/vector_clock.hpp"
 
 #include <algorithm>
-#include <array>
 #include <string>
 #include <vector>
 
@@ -37,6 +38,10 @@ struct ServerConfig {
     bool evaluate_at_end = true;
     bool pause_to_evaluate = false;  ///< evaluations wait until nothing is in flight, and hold the workers
     CheckpointSpec checkpoint;
+    Tree tree;               ///< of relays between it and the workers
+    bool broadcast = false;  ///< which are given each new version unasked
+    bool unasked = false;    ///< workers begin and go on without a word of it: weights come down a tree of workers, or
+                             ///< leaves answer by themselves
     bool operator==(const ServerConfig&) const = default;
 };
 
@@ -83,7 +88,6 @@ private:
         bool granted = false;               ///< the policy has let it go on, but a pause holds it
         bool down = false;                  ///< has crashed, and is not back
         bool idle = false;                  ///< got no batch when it could have had one
-        std::uint8_t earlier = 0;           ///< of earlier_: batches before that one whose gradients have not come
         bool dealt_ahead = false;           ///< its batch is that of the round, and it has not asked for weights yet
         Time since_ns = 0;                  ///< arrival of its last push, or of the wait without a batch
         std::int32_t unread = 0;            ///< batches since its last pull, that one's included; 0: it pulls next
@@ -102,13 +106,19 @@ private:
         bool operator==(const Hold&) const = default;
     };
 
-    /// What an overlapping worker was dealt before its last batch.
+    /// What a worker was dealt before its last batch, and whose gradient has not come.
     struct Dealt {
         Batch batch;
         Version version = 0;
         bool operator==(const Dealt&) const = default;
     };
-    static constexpr std::size_t earlier_max = 2;  ///< one in a push, one in computation, and the last one dealt
+
+    /// A relay that it talks with instead of the workers below.
+    struct Branch : Receiver {
+        WorkerId end = 0;           ///< of the workers below
+        std::vector<Push> records;  ///< of a sum whose payload is to come
+        bool operator==(const Branch&) const = default;
+    };
 
     void on(Time now, const Start& event, Actions& actions);
     void on(Time now, const Delivered& event, Actions& actions);
@@ -154,6 +164,25 @@ private:
     Peer& peer(RoleId role) { return peers_.at(static_cast<std::size_t>(role - 1)); }
     Hold& hold(RoleId role) { return holds_[static_cast<std::size_t>(role - 1)]; }
 
+    // server_tree.cpp: workers behind relays
+    Branch& branch_of(RoleId worker);
+    /// Whom a word for a worker goes to.
+    RoleId way_to(RoleId worker) { return branches_.empty() ? worker : branch_of(worker).role; }
+    /// Which worker it names: none where it goes to the worker itself.
+    WorkerId named(RoleId worker) const { return branches_.empty() ? -1 : worker - 1; }
+    void reply_below(RoleId to, const Peer& worker, const Batch& batch, bool pulls, Time held_ns, Time queued_ns,
+                     Actions& actions);
+    /// A record of a sum, or a gradient with the last one.
+    void gather(Time now, RoleId from, const Push& push, BufferId gradient, Actions& actions);
+    void accept_sum(Time now, const std::vector<Push>& records, BufferId sum, Actions& actions);
+    /// Nothing is left to deal, so that sums may never become complete.
+    void flush(Actions& actions);
+    /// Tells relays with how many gradients a round is complete; idle: workers without one, ascending.
+    void tell_round(const std::vector<WorkerId>& idle, Actions& actions);
+    void stop_below(Actions& actions);
+    /// Gives the present version to those who are given weights unasked.
+    void feed_below(Actions& actions);
+
     // server_release.cpp: who may go on
     /// The first word to every worker.
     void begin_workers(Time now, Actions& actions);
@@ -171,16 +200,19 @@ private:
     void release(Time now, RoleId to, Time until, Actions& actions);
     void release_round(Time now, Actions& actions);
     void assign(Peer& worker, const Batch& batch) {
-        if (worker.busy && config_.overlaps) remember(worker);
+        if (worker.busy && !earlier_.empty()) remember(worker);
         worker.busy = true;
         worker.dealt += gradients_in(batch, config_.batch_size);
         if (worker.unread == 0) worker.version = version_;
         worker.batch = batch;
     }
-    void remember(Peer& worker);
+    std::vector<Dealt>& earlier(const Peer& worker) {
+        return earlier_[static_cast<std::size_t>(&worker - peers_.data())];
+    }
+    void remember(Peer& worker) { earlier(worker).push_back({worker.batch, worker.version}); }
     /// A gradient of its oldest batch has come or will never come.
     void has_come(Peer& worker) {
-        if (config_.overlaps) return first_has_come(worker);
+        if (!earlier_.empty()) return first_has_come(worker);
         worker.busy = false;
     }
     void first_has_come(Peer& worker);
@@ -270,8 +302,12 @@ private:
 
     std::vector<Peer> peers_;
     std::vector<Hold> holds_;
-    std::vector<std::array<Dealt, earlier_max>> earlier_;  ///< by worker, the oldest first; empty: none overlaps
-    std::vector<Work> inbox_;                              ///< [inbox_head_, end) waits
+    /// By worker, the oldest first; empty where the server has the gradient of a batch before it deals the next.
+    std::vector<std::vector<Dealt>> earlier_;
+    std::vector<Branch> branches_;  ///< none in a star
+    std::vector<Receiver> fed_;     ///< workers, where weights go down a tree of workers
+    bool flushed_ = false;
+    std::vector<Work> inbox_;  ///< [inbox_head_, end) waits
     std::size_t inbox_head_ = 0;
     ActionId last_id_ = 0;
     ActionId timer_ = 0;

@@ -87,6 +87,28 @@ void Server::accept(Time now, RoleId from, const Push& push, BufferId gradient, 
     check_stop(now, actions);
 }
 
+// All of a sum is in one update, which may so have more gradients than the policy asks for.
+void Server::accept_sum(Time now, const std::vector<Push>& records, BufferId sum, Actions& actions) {
+    bool fires = false;
+    const std::size_t first = round_.size();
+    for (const Push& record : records) {
+        const RoleId from = record.worker + 1;
+        if (traits_.word != Word::inquiry) hold(from).done_ns = now;
+        const auto decision =
+            on_arrival(policy_, {record.worker, record.read_version, version_, record.batch.count, now}, orders_);
+        if (decision.discard) throw std::logic_error("a policy has discarded a part of a sum");
+        fires = fires || decision.fire;
+        take(now, from, record, std::exchange(sum, no_buffer));
+    }
+    if (fires) {
+        fire(now, actions);
+    } else {
+        if (!traits_.batch_order) fold(round_[first], actions);
+        carry_out(now, now, actions);
+    }
+    check_stop(now, actions);
+}
+
 // Gradients that wait for others are summed as they come, so that an inbox slot is free again at once. Each is weighted
 // by its samples relative to the first one's, so that equal batches are added with their bits as they are. Workers do
 // the same with the gradients of a push.
@@ -112,7 +134,9 @@ void Server::on(Time now, const Folded& event, Actions& actions) {
     expect(event.id);
     busy_ = false;
     accumulator_ = event.accumulator;
-    auto& contribution = round_.back();
+    // The only one that has a buffer; of a sum it is the first one.
+    auto& contribution =
+        *std::find_if(round_.rbegin(), round_.rend(), [](const auto& it) { return it.gradient != no_buffer; });
     actions.add<Release>(contribution.gradient);
     contribution.gradient = no_buffer;
     if (keeps()) forget_unread(actions);
@@ -180,6 +204,7 @@ void Server::on(Time now, const Applied& event, Actions& actions) {
     }
     if (!begun_ && pause_ == Pause::none && !stopping_) begin_workers(now, actions);  // a warm start is over
     carry_out(now, fired_ns_, actions);
+    feed_below(actions);
     drain(now, actions);
 }
 

@@ -17,7 +17,7 @@ void Server::keep_present(Actions& actions) {
 void Server::forget_unread(Actions& actions) {
     std::vector<Version> read;
     for (const auto& it : peers_)
-        if (it.busy && it.earlier == 0)
+        if (it.busy && earlier_.empty())
             read.push_back(it.version);
         else
             for (const Dealt& dealt : outstanding(it)) read.push_back(dealt.version);

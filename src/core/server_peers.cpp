@@ -3,21 +3,14 @@
 #include "core/server.hpp"
 
 #include <algorithm>
-#include <stdexcept>
 #include <utility>
 
 namespace rubato {
 
-void Server::remember(Peer& worker) {
-    if (worker.earlier == earlier_max) throw std::logic_error("a worker asks for more than its pipeline holds");
-    earlier_[static_cast<std::size_t>(&worker - peers_.data())][worker.earlier++] = {worker.batch, worker.version};
-}
-
 void Server::first_has_come(Peer& worker) {
-    if (worker.earlier > 0) {
-        auto& its = earlier_[static_cast<std::size_t>(&worker - peers_.data())];
-        std::shift_left(its.begin(), its.end(), 1);
-        --worker.earlier;
+    auto& its = earlier(worker);
+    if (!its.empty()) {
+        its.erase(its.begin());
         return;
     }
     worker.busy = false;
@@ -27,10 +20,7 @@ void Server::first_has_come(Peer& worker) {
 std::vector<Server::Dealt> Server::outstanding(const Peer& worker) const {
     std::vector<Dealt> out;
     if (!worker.busy) return out;
-    if (worker.earlier > 0) {
-        const auto& its = earlier_[static_cast<std::size_t>(&worker - peers_.data())];
-        out.assign(its.begin(), its.begin() + worker.earlier);
-    }
+    if (!earlier_.empty()) out = earlier_[static_cast<std::size_t>(&worker - peers_.data())];
     out.push_back({worker.batch, worker.version});
     return out;
 }
@@ -56,7 +46,7 @@ void Server::on(Time now, const PeerDown& event, Actions& actions) {
     // At once, so that a checkpoint finds its batches among those that are still to be dealt.
     for (const Dealt& it : outstanding(lost)) dealer_.give_back(it.batch);
     lost.busy = false;
-    lost.earlier = 0;
+    if (!earlier_.empty()) earlier(lost).clear();
     while (again_.any(event.peer - 1)) dealer_.give_back(again_.take(event.peer - 1));
     take_in(now, event.peer, {}, event, actions);
     if (pause_ == Pause::draining) try_evaluate(now, actions);

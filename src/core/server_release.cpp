@@ -103,7 +103,7 @@ void Server::release(Time now, RoleId to, Time until, Actions& actions) {
 void Server::say_ok(Time now, RoleId to, Time until, Time paused_ns, Actions& actions) {
     const Time held = std::max<Time>(0, until - hold(to).done_ns) + paused_ns;
     ++sends_under_way_;
-    actions.send<Ok>(next_id(), to, Channel::control, {}, held, now - peer(to).since_ns - held);
+    actions.send<Ok>(next_id(), way_to(to), Channel::control, {}, held, now - peer(to).since_ns - held, named(to));
 }
 
 // Deals a round and tells the workers.
@@ -138,6 +138,7 @@ void Server::release_round(Time now, Actions& actions) {
             reply(role, worker, batch, !first, held, queued, actions);
     }
     resumed_ = false;
+    if (!without.empty()) tell_round(without, actions);
     if (repeat) return;
     on_round(policy_, config_.lambda - static_cast<int>(without.size()));
     if (static_cast<int>(without.size()) == config_.lambda) return;
@@ -165,7 +166,7 @@ void Server::halt(RoleId to, Actions& actions) {
     const auto& worker = peer(to);
     if (!worker.busy) return;
     ++sends_under_way_;
-    actions.send<Halt>(next_id(), to, Channel::control, {}, first_seq(worker));
+    actions.send<Halt>(next_id(), way_to(to), Channel::control, {}, first_seq(worker), named(to));
 }
 
 std::string Server::waiting() const {

@@ -26,6 +26,7 @@ void Server::begin_stop(Time, Status status, Actions& actions) {
     status_ = status;
     pause_ = Pause::none;  // the final evaluation takes the place of one that was waited for
     held_.clear();
+    if (!branches_.empty()) return stop_below(actions);
     for (RoleId role = 1; role <= config_.lambda; ++role) {
         if (peer(role).down) continue;
         ++sends_under_way_;
@@ -98,6 +99,9 @@ void Server::on(Time, const PeerLost& event, Actions& actions) {
 void Server::on(Time, const Abandoned& event, Actions& actions) {
     for (const auto* gradients : {&applying_, &round_})
         for (const auto& it : *gradients) leave_over(it.row, actions);
+    for (const auto& branch : branches_)
+        for (const Push& record : branch.records)
+            actions.gradients.push_back(unapplied_row(record.worker, record, Outcome::leftover));
     for (std::size_t i = inbox_head_; i < inbox_.size(); ++i) {
         const WorkerId worker = inbox_[i].from - 1;
         if (const auto* push = std::get_if<Push>(&inbox_[i].message))

@@ -14,8 +14,11 @@ EmulatedLinks::~EmulatedLinks() {
 }
 
 void EmulatedLinks::carry(RoleId from, RoleId to, std::int64_t bytes, std::function<void()> arrive) {
-    const auto& routes = to == 0 ? costs_.to_server : costs_.from_server;
-    const auto& route = routes[static_cast<std::size_t>(std::max(from, to) - 1)];
+    // Relays come after those whom they serve, and the server of all has number 0.
+    const auto [low, high] = std::minmax(from, to);
+    const RoleId below = low == 0 ? high : low;
+    const auto& routes = from == below ? costs_.to_server : costs_.from_server;
+    const auto& route = routes[static_cast<std::size_t>(below - 1)];
     const auto duration = [](double seconds) {
         return std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds));
     };

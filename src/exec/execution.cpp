@@ -13,6 +13,8 @@ Execution::Execution(const RunInput& input, std::string backend)
       office_(input.task->parameters(), [this](RoleId role, const Event& event) { mail(role, event); }),
       optimizer_(input.scenario->optimizer, input.task->parameters(), input.scenario->lambda()),
       timeline_(input.recorder != nullptr && input.recorder->wants_timeline()) {
+    const Tree tree = make_tree(scenario_);
+    for (const auto& relay : tree.relays()) relays_.emplace_back().role = relay.role;
     report_.backend = std::move(backend);
     report_.virtual_clock = false;
     begin_ -= std::chrono::nanoseconds(start_ns());
@@ -28,7 +30,7 @@ Execution::Execution(const RunInput& input, std::string backend)
 Seat& Execution::seat_role(Role role, RoleId id, BufferId weights) {
     auto& seat = *seats_.emplace_back(std::make_unique<Seat>(std::move(role)));
     seat.id = id;
-    if (id == 0) {
+    if (id == 0 || id > scenario_.lambda()) {
         seat.apply_lane = std::make_unique<Lane>();
     } else {
         seat.compute_lane = std::make_unique<Lane>();

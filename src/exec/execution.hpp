@@ -96,6 +96,10 @@ protected:
     /// Steps Abandoned (after `pending`, whose senders know that they are taken); what the role still asks for is not
     /// carried out.
     void abandon(Seat& seat, const std::deque<Event>& pending, Status status);
+    /// The totals of a role that serves others; with report_mutex_ held.
+    trace::ServerRow& totals(RoleId role) {
+        return role <= scenario_.lambda() ? server_ : relays_[static_cast<std::size_t>(role - scenario_.lambda() - 1)];
+    }
     /// Of a message, as long as it is or pretends to be.
     std::int64_t payload_bytes(Channel channel, const Slice& payload) const;
     void span(RoleId role, const char* kind, Time begin, Time end, RoleId peer = -1, std::int64_t bytes = 0);
@@ -112,6 +116,7 @@ protected:
     std::mutex report_mutex_;
     trace::DriverReport report_;
     trace::ServerRow server_;
+    std::vector<trace::ServerRow> relays_;  ///< of a tree, in their order
     std::exception_ptr error_;
     bool keeps_rows_ = false;  ///< rows that roles state are kept in stated_, for somebody else's recorder
     Actions stated_;

@@ -21,9 +21,11 @@ void Execution::act(Seat& seat, const Send& action) {
     if (action.payload.buffer != no_buffer) {
         std::lock_guard lock(report_mutex_);
         const auto bytes = payload_bytes(action.channel, action.payload);
-        (seat.id == 0 ? server_.bytes_out : server_.bytes_in) += bytes;
+        const bool serves = seat.id == 0 || seat.id > scenario_.lambda();
+        if (serves) totals(seat.id).bytes_out += bytes;
+        if (action.to == 0 || action.to > scenario_.lambda()) totals(action.to).bytes_in += bytes;
         report_.bytes += bytes;
-        if (seat.id == 0) ++server_.replies;
+        if (weights) ++totals(seat.id).replies;
     }
     if (!weights || !input_.emulated || input_.emulated->pull_s <= 0) return dispatch(seat, action);
     office_.retain(action.payload.buffer);
@@ -33,7 +35,7 @@ void Execution::act(Seat& seat, const Send& action) {
         const Time end = clock();
         {
             std::lock_guard lock(report_mutex_);
-            server_.pull_ns += end - begin;
+            totals(seat.id).pull_ns += end - begin;
         }
         later(seat, [this, &seat, action, end] {
             dispatch(seat, action);
@@ -105,13 +107,14 @@ void Execution::act(Seat& seat, const Fold& action) {
         office_.locked([&](auto& pool) { return learn::resolve(action, accumulator, pool, office_.kept()); });
     give(*seat.apply_lane, [this, &seat, job, accumulator, id = action.id] {
         const Time begin = clock();
-        learn::run(job, optimizer_);
+        // A relay's sums need nothing of the optimizer, which belongs to the server.
+        seat.id == 0 ? learn::run(job, optimizer_) : learn::run(job);
         if (input_.emulated) pad(begin, input_.emulated->push_s);
         const Time end = clock();
         {
             std::lock_guard lock(report_mutex_);
-            ++server_.pushes;
-            server_.push_ns += end - begin;
+            ++totals(seat.id).pushes;
+            totals(seat.id).push_ns += end - begin;
         }
         span(seat.id, "apply", begin, end);
         mail(seat.id, Folded{id, accumulator});

@@ -35,6 +35,7 @@ trace::DriverReport LocalRun::go() {
     report_.messages += office_.messages();
     report_.control_messages += office_.control_messages();
     report_.servers.push_back(server_);
+    report_.servers.insert(report_.servers.end(), relays_.begin(), relays_.end());
     return report_;
 }
 
@@ -99,7 +100,8 @@ std::string LocalRun::waiting_text() {
     for (auto& seat : seats_) {
         std::lock_guard lock(seat->role_mutex);
         const auto what = waiting(seat->role);
-        if (!what.empty() && named < 4) text += (named++ ? "; " : "") + role_name(seat->id) + " " + what;
+        if (!what.empty() && named < 4)
+            text += (named++ ? "; " : "") + role_name(seat->id, scenario_.lambda()) + " " + what;
     }
     return text;
 }
@@ -154,7 +156,8 @@ trace::DriverReport run_local(const RunInput& input) {
 }
 
 std::vector<trace::Place> local_places(const Scenario& scenario) {
-    return std::vector<trace::Place>(static_cast<std::size_t>(scenario.lambda()) + 1, {"localhost", "cpu"});
+    const auto roles = 1 + static_cast<std::size_t>(scenario.lambda()) + make_tree(scenario).relays().size();
+    return std::vector<trace::Place>(roles, {"localhost", "cpu"});
 }
 
 }  // namespace rubato::exec

@@ -13,9 +13,10 @@
 
 namespace rubato::exec {
 
-/// Inbox slots of a channel. That of weights has two: a worker computes on one model while the next one lands.
+/// Inbox slots of a channel. That of weights has three: a worker computes on one model while another is there to be
+/// computed on next, and one lands that is newer.
 constexpr std::int32_t inbox_slots(Channel channel) {
-    return channel == Channel::weights ? 2 : 1;
+    return channel == Channel::weights ? 3 : 1;
 }
 
 /// Thread-safe. `deliver(role, event)` puts an event into a role's mailbox; it is called with the office locked and

@@ -8,6 +8,12 @@ void run(const FoldJob& job, Optimizer& optimizer) {
     optimizer.fold_in(job.accumulator, job.summand, job.first, job.weights, job.version);
 }
 
+void run(const FoldJob& job) {
+    const std::span<const float> gradient(job.summand.gradient, job.accumulator.size());
+    job.first ? fold_first(job.accumulator, gradient, job.summand.factor)
+              : fold(job.accumulator, gradient, job.summand.factor);
+}
+
 void run(const LocalStepJob& job) {
     if (!job.sum.empty()) fold(job.sum, job.gradient, job.weight);
     if (!job.to.empty()) descend_plainly(job.to, job.from, job.gradient, job.rate);

@@ -111,6 +111,8 @@ LocalStepJob resolve(const LocalStep& step, BufferId local, BufferPool& pool, co
 }
 
 void run(const FoldJob& job, Optimizer& optimizer);
+/// The same where no rule looks at weights.
+void run(const FoldJob& job);
 void run(const LocalStepJob& job);
 void run(const UpdateJob& job, Optimizer& optimizer);
 

@@ -1,5 +1,7 @@
 #include "sim/placement.hpp"
 
+#include "core/tree.hpp"
+
 #include <algorithm>
 #include <cstdio>
 #include <set>
@@ -10,25 +12,8 @@ namespace rubato::sim {
 
 namespace {
 
-/// Index into the list of worker hosts, by worker.
-std::vector<int> worker_slots(const WorkersSpec& workers) {
-    std::vector<int> slots;
-    const std::int64_t lambda = workers.count();
-    if (workers.hosts > 0) {
-        for (std::int64_t w = 0; w < lambda; ++w) slots.push_back(static_cast<int>(w * workers.hosts / lambda));
-        return slots;
-    }
-    int base = 0;
-    for (const WorkerGroup& group : workers.groups) {
-        const int per_host = std::max(1, group.per_host);
-        for (int w = 0; w < group.count; ++w) slots.push_back(base + w / per_host);
-        base += (group.count + per_host - 1) / per_host;
-    }
-    return slots;
-}
-
 int slots_needed(const WorkersSpec& workers) {
-    const auto slots = worker_slots(workers);
+    const auto slots = rubato::worker_hosts(workers);
     return slots.empty() ? 0 : slots.back() + 1;
 }
 
@@ -43,8 +28,8 @@ HostId find_host(const HostNames& names, const std::vector<HostInfo>& hosts, con
                         (hosts.size() > 4 ? ", ..." : ""));
 }
 
-std::vector<HostId> worker_hosts(const ClusterSpec& cluster, const HostNames& names, const std::vector<HostInfo>& hosts,
-                                 HostId server) {
+std::vector<HostId> hosts_for_workers(const ClusterSpec& cluster, const HostNames& names,
+                                      const std::vector<HostInfo>& hosts, HostId server) {
     std::vector<HostId> chosen;
     std::vector<bool> used(hosts.size(), false);
     for (const std::string& name : cluster.hosts) {
@@ -96,7 +81,7 @@ bool leaves_sharing_open(const WorkersSpec& workers) {
 /// The host of each worker. With more workers than hosts, and nothing said about it, they share the hosts evenly.
 std::vector<HostId> seats(const Scenario& scenario, const std::vector<HostId>& available, HostId server,
                           std::vector<std::string>& warnings) {
-    auto slots = worker_slots(scenario.workers);
+    auto slots = rubato::worker_hosts(scenario.workers);
     const auto lambda = static_cast<std::int64_t>(slots.size());
     const auto there = static_cast<std::int64_t>(available.size());
     const int needed = slots_needed(scenario.workers);
@@ -118,11 +103,37 @@ std::vector<HostId> seats(const Scenario& scenario, const std::vector<HostId>& a
     return hosts;
 }
 
+/// A relay beside its workers, or on a host where nobody else is.
+void seat_relays(const Scenario& scenario, const std::vector<HostInfo>& hosts, Placement& placement) {
+    const Tree tree = make_tree(scenario);
+    std::vector<bool> used(hosts.size(), false);
+    for (const HostId host : placement.host_of_role) used[static_cast<std::size_t>(host)] = true;
+    for (const std::string& name : scenario.cluster.hosts)  // those are for workers
+        for (std::size_t host = 0; host < hosts.size(); ++host) used[host] = used[host] || hosts[host].name == name;
+    std::size_t next = 0;
+    for (const auto& relay : tree.relays()) {
+        placement.device_of_role.push_back(nullptr);
+        placement.device_name_of_role.emplace_back();
+        placement.group_of_role.push_back(nullptr);
+        if (scenario.tree.leaves_by_host) {
+            placement.host_of_role.push_back(placement.host_of_role[static_cast<std::size_t>(relay.first) + 1]);
+            continue;
+        }
+        while (next < used.size() && used[next]) ++next;
+        if (next == used.size())
+            throw PlatformError("the tree's " + counted(static_cast<std::int64_t>(tree.relays().size()), "relay") +
+                                " need as many hosts without the server or a worker, and the platform has only " +
+                                std::to_string(relay.role - scenario.lambda() - 1) +
+                                "; topology.leaves = hosts puts them beside the workers");
+        placement.host_of_role.push_back(static_cast<HostId>(next++));
+    }
+}
+
 /// Workers that compute by FLOPs and have no core for themselves; one line, for the fullest host.
 void warn_of_crowds(const std::vector<HostInfo>& hosts, Placement& placement) {
     double worst = 1;
     std::size_t role_of_worst = 0;
-    for (std::size_t role = 1; role < placement.host_of_role.size(); ++role) {
+    for (std::size_t role = 1; role <= static_cast<std::size_t>(placement.workers->count()); ++role) {
         if (placement.device_of_role[role]->kind != DeviceSpec::Kind::flops) continue;
         const ComputeSite& site = placement.site_of_role[role];
         const double crowd = static_cast<double>(site.workers) / site.cores;
@@ -172,7 +183,7 @@ void warn_of_sizes(const Scenario& scenario, Placement& placement) {
 /// Missing figures are found before the run, not in the middle of it.
 void check_costs(const Scenario& scenario, Placement& placement) {
     std::set<std::tuple<const DeviceSpec*, int, int>> seen;
-    for (std::size_t role = 1; role < placement.host_of_role.size(); ++role) {
+    for (std::size_t role = 1; role <= static_cast<std::size_t>(scenario.lambda()); ++role) {
         const std::string& name = placement.device_name_of_role[role];
         const int workers = placement.site_of_role[role].workers;
         if (role > 1 && placement.group_of_role[role] == placement.group_of_role[role - 1] &&
@@ -206,7 +217,8 @@ double Placement::device_seconds(RoleId role, int batch) const {
 }
 
 int star_hosts(const Scenario& scenario) {
-    return 1 + std::max(slots_needed(scenario.workers), static_cast<int>(scenario.cluster.hosts.size()));
+    const int relays = scenario.tree.leaves_by_host ? 0 : static_cast<int>(make_tree(scenario).relays().size());
+    return 1 + std::max(slots_needed(scenario.workers), static_cast<int>(scenario.cluster.hosts.size())) + relays;
 }
 
 Placement place(const Scenario& scenario, const std::vector<HostInfo>& hosts) {
@@ -216,7 +228,7 @@ Placement place(const Scenario& scenario, const std::vector<HostInfo>& hosts) {
     for (std::size_t i = 0; i < hosts.size(); ++i) names.emplace(hosts[i].name, static_cast<HostId>(i));
     const HostId server =
         cluster.server_host.empty() ? 0 : find_host(names, hosts, cluster.server_host, "cluster.server_host");
-    const auto available = worker_hosts(cluster, names, hosts, server);
+    const auto available = hosts_for_workers(cluster, names, hosts, server);
     Placement placement;
     placement.cost = &scenario.cost;
     placement.workers = &scenario.workers;
@@ -227,8 +239,9 @@ Placement place(const Scenario& scenario, const std::vector<HostInfo>& hosts) {
     for (const HostId host : seats(scenario, available, server, placement.warnings))
         placement.host_of_role.push_back(host);
     choose_devices(scenario, placement);
+    seat_relays(scenario, hosts, placement);
     std::vector<int> workers_on(hosts.size(), 0);
-    for (std::size_t role = 1; role < placement.host_of_role.size(); ++role)
+    for (std::size_t role = 1; role <= static_cast<std::size_t>(scenario.lambda()); ++role)
         ++workers_on[static_cast<std::size_t>(placement.host_of_role[role])];
     for (const HostId host : placement.host_of_role) {
         const auto h = static_cast<std::size_t>(host);

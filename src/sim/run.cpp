@@ -44,13 +44,15 @@ Run::Run(const RunInput& input, Network& network, const Placement& placement)
     }
     report_.backend = "sim";
     report_.virtual_clock = true;
+    servers_.resize(roles_.size() - static_cast<std::size_t>(scenario_.lambda()));
+    for (RoleId role = scenario_.lambda() + 1; role < fault_role_; ++role) server(role).role = role;
     if (input.resume == nullptr) return;
     const auto& head = input.resume->head;
     start_ns_ = head.roles.server.now_ns;
     report_.messages = head.totals.messages;
     report_.control_messages = head.totals.control_messages;
     report_.bytes = head.totals.bytes;
-    server_ = head.totals.server;
+    servers_.front() = head.totals.server;
     if (optimizer_) optimizer_->restore(input.resume->velocity);
 }
 
@@ -69,7 +71,7 @@ trace::DriverReport Run::go() {
     if (report_.status == Status::finished && buffers_.outstanding() != 0)
         throw std::logic_error(std::to_string(buffers_.outstanding()) + " buffers were never released");
     report_.end_ns = now_;
-    report_.servers.push_back(server_);
+    report_.servers = servers_;
     report_.wall_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
     return report_;
 }
@@ -197,24 +199,28 @@ std::string Run::failure(FlowId id) {
 }
 
 std::string Run::with_host(RoleId role) const {
-    return role_name(role) + " on host \"" + host_name(role) + "\"";
+    return role_name(role, scenario_.lambda()) + " on host \"" + host_name(role) + "\"";
 }
 
 void Run::deliver(FlowId id, Time now) {
     const Flow& flow = transport_[id];
     auto& due = *flow.due;
     auto& delivered = std::get<Delivered>(due.event);
+    const Time at = std::max(now, delivered.started_ns);
     delivered.started_ns = due.taken.started_ns = flow.started_ns;
     due.sender = flow.from;
     const BufferId sent = delivered.payload.buffer;
     delivered.payload.buffer = buffers_.share(sent, flow.channel_index);
-    span(flow.from, flow.channel == Channel::gradient ? "push" : "pull", flow.started_ns, now, flow.to, flow.bytes);
+    // What a worker passes on is relayed, too.
+    const bool up = flow.channel == Channel::gradient;
+    const char* kind = up == serves(flow.from) ? "relay" : up ? "push" : "pull";
+    span(flow.from, kind, flow.started_ns, now, flow.to, flow.bytes);
     if (crashes_in_a_row_ > 0 && flow.channel == Channel::gradient) {
         crashes_in_a_row_ = 0;
         crashed_in_a_row_.clear();
     }
-    if (flow.to == 0) server_.bytes_in += static_cast<std::int64_t>(flow.bytes);
-    queue_.schedule(due, now, flow.to, flow.from, static_cast<int>(flow.channel));
+    if (serves(flow.to)) server(flow.to).bytes_in += static_cast<std::int64_t>(flow.bytes);
+    queue_.schedule(due, at, flow.to, flow.from, static_cast<int>(flow.channel));
     release(sent, now);
     transport_.arrived(id, now);
     if (transport_.has_local()) deliver_local(now);
@@ -291,7 +297,8 @@ std::string Run::deadlock() const {
             }
             if (down) what += " since " + seconds_text(seat.down_ns) + " s";
             if (seat.stalled) what += " on a host whose speed is 0";
-            text += (named++ ? "; " : "") + (down || seat.stalled ? with_host(role) : role_name(role)) + " " + what;
+            text += (named++ ? "; " : "") +
+                    (down || seat.stalled ? with_host(role) : role_name(role, scenario_.lambda())) + " " + what;
         }
     }
     return others > 0 ? text + "; and " + std::to_string(others) + " more" : text;

@@ -33,14 +33,14 @@ public:
 private:
     static constexpr std::size_t look_ahead_from = 500;  ///< roles; fewer stay in the caches anyway
 
-    /// Messages without payload between the server and a worker, in one direction.
+    /// Messages without payload between a worker or a relay and its server, in one direction.
     struct ControlChannel {
         Time free_ns = 0;    ///< last arrival
         Time delay_ns = -1;  ///< of the route; -1: not asked yet
     };
     /// What the driver keeps for each role besides the role itself, and uses at most of its events: a line of memory.
     struct alignas(64) Seat {
-        ControlChannel to_server, from_server;  ///< of a worker
+        ControlChannel to_server, from_server;  ///< of a worker or a relay
         Time compute_free_ns = 0;               ///< end of the compute lane
         double seconds = 0;                     ///< what the last gradient took without noise,
         std::int32_t batch = 0;                 ///< and its samples
@@ -72,13 +72,13 @@ private:
         };
         lines(&roles_[static_cast<std::size_t>(role)], sizeof(Role));
         lines(&seats_[static_cast<std::size_t>(role)], sizeof(Seat));
-        noise_.fetch(role);
+        if (role <= scenario_.lambda()) noise_.fetch(role);
         transport_.fetch(role);
     }
     void on_start(const Flow& flow) {
         if (roles_.size() < look_ahead_from) return;
         EventQueue::fetch(*flow.due);
-        fetch(std::max(flow.from, flow.to));
+        fetch(lower(flow.from, flow.to));
     }
     void run_network();
     void stop_network() {
@@ -133,7 +133,8 @@ private:
     void break_role(RoleId role, bool broken);
     void crash(RoleId role);
     void restart(RoleId role);
-    void end_with_server();
+    /// No run goes on without that role.
+    void end_with(RoleId role);
     void end_in_vain(RoleId role);
     std::string down_for_long();
     /// What is computed comes to nothing.
@@ -144,6 +145,13 @@ private:
     void set_speed(HostId host, double factor);
     void set_links(const FaultPlan::Unit& unit);
     void forget_delays();
+    /// Of two that talk with each other, the one that is nearer to the workers.
+    static RoleId lower(RoleId a, RoleId b) { return std::min(a, b) == 0 ? std::max(a, b) : std::min(a, b); }
+    bool serves(RoleId role) const { return role == 0 || role > scenario_.lambda(); }
+    /// The totals of a role that serves.
+    trace::ServerRow& server(RoleId role) {
+        return servers_[role == 0 ? 0 : static_cast<std::size_t>(role - scenario_.lambda())];
+    }
     HostId host_of(RoleId role) const { return placement_.host_of_role[static_cast<std::size_t>(role)]; }
 
     // run_actions.cpp: one member an action
@@ -207,7 +215,7 @@ private:
     std::vector<EventQueue::Item> batch_;  ///< due at one nanosecond
     Actions actions_;
     trace::DriverReport report_;
-    trace::ServerRow server_;
+    std::vector<trace::ServerRow> servers_;  ///< the server's and those of relays
     Time now_ = 0;
     Time alarm_ = -1;
     Time start_ns_ = 0;  ///< of the part of the run that this is

@@ -40,8 +40,9 @@ void Run::release(BufferId buffer, Time now) {
 
 // Control messages take latency and bandwidth, but no share of the links; each channel keeps their order.
 void Run::send_control(RoleId role, Time now, const Send& action) {
-    auto& worker = seats_[static_cast<std::size_t>(std::max(role, action.to))];
-    auto& channel = action.to == 0 ? worker.to_server : worker.from_server;
+    const RoleId below = lower(role, action.to);
+    auto& seat = seats_[static_cast<std::size_t>(below)];
+    auto& channel = action.to == below ? seat.from_server : seat.to_server;
     if (channel.delay_ns < 0)
         channel.delay_ns =
             network_.control_delay(placement_.host_of_role[static_cast<std::size_t>(role)],
@@ -67,18 +68,25 @@ void Run::act(RoleId role, Time now, const Send& action) {
     flow.bytes = static_cast<double>(pushes ? scenario_.cost.push_bytes : scenario_.cost.pull_bytes);
     Due& due = queue_.create();
     flow.due = &due;
-    emplace_in<Delivered>(due.event, role, action.channel, action.message, action.payload, now, now);
+    // A relay sends the records of a sum ahead of it on its channel: until it is on its way, started_ns is when they
+    // have all come.
+    const bool relays = pushes && role > scenario_.lambda();
+    const Time earliest = relays ? seats_[static_cast<std::size_t>(role)].to_server.free_ns : now;
+    emplace_in<Delivered>(due.event, role, action.channel, action.message, action.payload, now, earliest);
     due.taken = Taken{action.id, now};
     ++report_.messages;
     report_.bytes += static_cast<std::int64_t>(flow.bytes);
     const FlowId id = transport_.create(flow);
     Time at = now;
-    if (!pushes) {
+    if (!pushes && serves(role)) {  // a worker that passes weights on has no server's costs
         const Time begin = std::max(now, apply_free_ns_[static_cast<std::size_t>(role)]);
         at = occupy_apply(role, now, pull_s_);
-        ++server_.replies;
-        server_.pull_ns += at - begin;
-        server_.bytes_out += static_cast<std::int64_t>(flow.bytes);
+        auto& totals = server(role);
+        ++totals.replies;
+        totals.pull_ns += at - begin;
+        totals.bytes_out += static_cast<std::int64_t>(flow.bytes);
+    } else if (serves(role)) {
+        server(role).bytes_out += static_cast<std::int64_t>(flow.bytes);
     }
     if (at > now) {
         queue_.complete(at, role).flow = id;
@@ -161,8 +169,9 @@ void Run::act(RoleId role, Time now, const Fold& action) {
     }
     const Time begin = std::max(now, apply_free_ns_[static_cast<std::size_t>(role)]);
     const Time end = occupy_apply(role, now, push_s_);
-    ++server_.pushes;
-    server_.push_ns += end - begin;
+    auto& totals = server(role);
+    ++totals.pushes;
+    totals.push_ns += end - begin;
     span(role, "apply", begin, end);
     complete(role, end, Folded{action.id, accumulator});
 }
@@ -183,11 +192,12 @@ void Run::act(RoleId role, Time now, const Update& action) {
     const Time begin = std::max(now, apply_free_ns_[static_cast<std::size_t>(role)]);
     const double push_s = static_cast<double>(pushes) * push_s_;
     const Time end = occupy_apply(role, now, push_s + update_s_ * action.step_count);
-    server_.pushes += pushes;
-    server_.updates += action.step_count;
+    auto& totals = server(role);
+    totals.pushes += pushes;
+    totals.updates += action.step_count;
     const Time push_ns = after(0, push_s);
-    server_.push_ns += push_ns;
-    server_.update_ns += end - begin - push_ns;
+    totals.push_ns += push_ns;
+    totals.update_ns += end - begin - push_ns;
     span(role, "apply", begin, end);
     complete(role, end, Applied{action.id, to});
 }
@@ -219,9 +229,9 @@ void Run::act(RoleId role, Time now, const Save& action) {
     }
     trace::CheckpointView view;
     view.head.roles.server = *saved_state(roles_[static_cast<std::size_t>(role)]);
-    for (std::size_t worker = 1; worker < roles_.size(); ++worker)
+    for (std::size_t worker = 1; worker <= static_cast<std::size_t>(scenario_.lambda()); ++worker)
         view.head.roles.books.push_back(books(roles_[worker], now));
-    view.head.totals = {report_.messages, report_.control_messages, report_.bytes, server_};
+    view.head.totals = {report_.messages, report_.control_messages, report_.bytes, servers_.front()};
     if (input_.recorder != nullptr) view.head.recorder = input_.recorder->take_mark();
     view.weights = copies->weights;
     view.velocity = copies->velocity;

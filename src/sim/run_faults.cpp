@@ -144,7 +144,7 @@ void Run::break_role(RoleId role, bool broken) {
 void Run::crash(RoleId role) {
     auto& seat = seats_[static_cast<std::size_t>(role)];
     if (input_.recorder != nullptr) input_.recorder->fault({now_, "crash", role, host_name(role)});
-    if (role == 0) return end_with_server();
+    if (role == 0 || roles_.size() > static_cast<std::size_t>(scenario_.lambda()) + 1) return end_with(role);
     seat.down_ns = now_;
     if (seat.crash_ns < 0) seat.crash_ns = now_;
     ++down_;
@@ -219,10 +219,10 @@ void Run::restart(RoleId role) {
     hand(0, now_, PeerBack{role});
 }
 
-void Run::end_with_server() {
+void Run::end_with(RoleId role) {
     report_.status = Status::peer_lost;
-    report_.detail =
-        "at " + seconds_text(now_) + " s " + with_host(0) + " crashed, and no run goes on without its server";
+    report_.detail = "at " + seconds_text(now_) + " s " + with_host(role) + " crashed, and no run goes on without " +
+                     (role == 0 ? "its server" : "a part of its tree");
     stop_network();
 }
 
@@ -269,7 +269,7 @@ void Run::drop_messages(RoleId role, std::vector<Taken>& taken, std::vector<Buff
 void Run::set_speed(HostId host, double factor) {
     if (speed_.empty()) speed_.assign(network_.hosts().size(), 1.0);
     const double before = std::exchange(speed_[static_cast<std::size_t>(host)], factor);
-    for (RoleId role = 1; role < fault_role_; ++role) {
+    for (RoleId role = 1; role <= scenario_.lambda(); ++role) {
         auto& seat = seats_[static_cast<std::size_t>(role)];
         if (host_of(role) != host || seat.compute == nullptr) continue;
         Due& old = *seat.compute;

@@ -42,20 +42,20 @@ void Transport::take_out_of(Queue& queue, FlowId id) {
     }
 }
 
-Transport::Pair& Transport::pair_of(Pairs& pairs, RoleId lower) {
-    if (pairs.first.lower < 0) return pairs.first = new_pair(lower);
-    auto found = std::lower_bound(pairs.others.begin(), pairs.others.end(), lower,
-                                  [](const Pair& pair, RoleId role) { return pair.lower < role; });
-    if (found == pairs.others.end() || found->lower != lower) found = pairs.others.insert(found, new_pair(lower));
+Transport::Pair& Transport::pair_of(Pairs& pairs, RoleId server) {
+    if (pairs.first.server < 0) return pairs.first = new_pair(server);
+    auto found = std::lower_bound(pairs.others.begin(), pairs.others.end(), server,
+                                  [](const Pair& pair, RoleId role) { return pair.server < role; });
+    if (found == pairs.others.end() || found->server != server) found = pairs.others.insert(found, new_pair(server));
     return *found;
 }
 
-Transport::Pair Transport::new_pair(RoleId lower) {
+Transport::Pair Transport::new_pair(RoleId server) {
     const auto first = static_cast<std::int32_t>(channels_.size());
     channels_.resize(channels_.size() + 6);
     for (const int direction : {0, 3})
-        channels_[static_cast<std::size_t>(first + direction + static_cast<int>(Channel::weights))].slots = 2;
-    return {lower, first};
+        channels_[static_cast<std::size_t>(first + direction + static_cast<int>(Channel::weights))].slots = 3;
+    return {server, first};
 }
 
 }  // namespace rubato::sim

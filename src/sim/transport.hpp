@@ -134,31 +134,33 @@ private:
     struct Port {
         Link up, down;
     };
-    /// The six channels between a role and a lower one, side by side: the three that lead up to it come first.
+    /// The six channels between a role and one that serves it, side by side: the three that lead to the former first.
     struct Pair {
-        RoleId lower = -1;
+        RoleId server = -1;
         std::int32_t first = -1;  ///< in channels_
     };
     /// Pairs of a role. Most have one, with their server, so the first needs no memory elsewhere.
     struct Pairs {
         Pair first;
-        std::vector<Pair> others;  ///< sorted by the lower role
+        std::vector<Pair> others;  ///< sorted by the server
     };
 
-    // A worker computes on the model it was given until the next one has arrived whole, so the channel of weights has
-    // two slots (a double buffer); every other one has one.
+    // The channel of weights has three slots, every other one has one: a worker computes on one model while another is
+    // there to be computed on next, and one lands that is newer.
     std::int32_t channel_index(const Flow& flow) {
-        const RoleId lower = std::min(flow.from, flow.to);
-        auto& pairs = pairs_[static_cast<std::size_t>(std::max(flow.from, flow.to))];
-        const auto place = (flow.from == lower ? 0 : 3) + static_cast<std::int32_t>(flow.channel);
-        if (pairs.first.lower == lower) return pairs.first.first + place;
-        return pair_of(pairs, lower).first + place;
+        // Role 0 serves all others; between those, relays come after whom they serve.
+        const auto [low, high] = std::minmax(flow.from, flow.to);
+        const RoleId server = low == 0 ? low : high;
+        auto& pairs = pairs_[static_cast<std::size_t>(low == 0 ? high : low)];
+        const auto place = (flow.from == server ? 0 : 3) + static_cast<std::int32_t>(flow.channel);
+        if (pairs.first.server == server) return pairs.first.first + place;
+        return pair_of(pairs, server).first + place;
     }
     /// Takes a flow out of the queue that it is in, or off its way.
     void take_out(FlowId id);
     void take_out_of(Queue& queue, FlowId id);
-    Pair& pair_of(Pairs& pairs, RoleId lower);
-    Pair new_pair(RoleId lower);
+    Pair& pair_of(Pairs& pairs, RoleId server);
+    Pair new_pair(RoleId server);
     void push(Queue& queue, FlowId id) {
         (*this)[id].next = -1;
         if (queue.empty())

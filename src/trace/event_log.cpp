@@ -7,11 +7,13 @@
 namespace rubato::trace {
 
 ReplayResult replay(std::istream& log, std::vector<Role> roles) {
-    return replay_roles(log, std::move(roles), &role_name);
+    const RoleName names = [lambda = workers_among(roles)](RoleId role) { return role_name(role, lambda); };
+    return replay_roles(log, std::move(roles), names);
 }
 
 ReplayResult replay(std::istream& log, std::vector<Role> roles, const SeeStep& see) {
-    return replay_roles(log, std::move(roles), &role_name, see);
+    const RoleName names = [lambda = workers_among(roles)](RoleId role) { return role_name(role, lambda); };
+    return replay_roles(log, std::move(roles), names, see);
 }
 
 }  // namespace rubato::trace

@@ -4,6 +4,7 @@
 
 #include <charconv>
 #include <stdexcept>
+#include <utility>
 
 namespace rubato::trace {
 namespace {
@@ -20,7 +21,8 @@ std::string quoted(std::string_view text) {
 
 }  // namespace
 
-LogReader::LogReader(std::istream& log, std::string (*role_name)(RoleId)) : log_(log), role_name_(role_name) {}
+LogReader::LogReader(std::istream& log, std::function<std::string(RoleId)> role_name)
+    : log_(log), role_name_(std::move(role_name)) {}
 
 ReplayResult LogReader::result() const {
     return {difference_.empty(), lines_, steps_, difference_, ended_ || !difference_.empty()};

@@ -5,6 +5,7 @@
 #include "trace/log_format.hpp"
 #include "trace/replay_result.hpp"
 
+#include <functional>
 #include <istream>
 #include <string>
 #include <string_view>
@@ -16,7 +17,7 @@ namespace rubato::trace {
 class LogReader {
 public:
     /// The log must outlive the reader.
-    LogReader(std::istream& log, std::string (*role_name)(RoleId));
+    LogReader(std::istream& log, std::function<std::string(RoleId)> role_name);
 
     /// Moves to the next event and is true, or false at the end of the log and after a difference.
     bool next_event();
@@ -50,7 +51,7 @@ private:
     void name_altered_event();
 
     std::istream& log_;
-    std::string (*role_name_)(RoleId);
+    std::function<std::string(RoleId)> role_name_;
     ChecksumChain chain_;
     std::string line_;
     LogLine parts_;             ///< of line_

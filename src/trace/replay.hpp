@@ -6,6 +6,7 @@
 #include "trace/replay_result.hpp"
 
 #include <exception>
+#include <functional>
 #include <iosfwd>
 #include <stdexcept>
 #include <string>
@@ -16,7 +17,7 @@
 namespace rubato::trace {
 
 /// "server", "worker 3".
-using RoleName = std::string (*)(RoleId);
+using RoleName = std::function<std::string(RoleId)>;
 
 /// Feeds the recorded events through `roles` (a step(Role&, Time, const Event&, Actions&) is found by
 /// argument-dependent lookup) and stops at the first difference. Each step that is the same goes to

@@ -16,7 +16,7 @@ from rubato_analysis.curves import abscissa
 from rubato_analysis.figure import whole
 from rubato_analysis.run_directory import load
 from rubato_analysis.staleness import distribution, mean_staleness
-from rubato_analysis.timeline import chrome_trace, unit_of
+from rubato_analysis.timeline import chrome_trace, role_name, unit_of, waits_of
 from synthetic import write_run
 
 
@@ -128,14 +128,28 @@ class PlotTest(unittest.TestCase):
         run = load(self.hard)
         self.assertEqual(trace, chrome_trace(run))
         spans = [event for event in trace["traceEvents"] if event["ph"] == "X"]
-        self.assertEqual(len(spans), len(run.timeline))
-        self.assertAlmostEqual(sum(span["dur"] for span in spans) * 1e3,
+        waits = waits_of(run.timeline)
+        self.assertEqual(len(spans), len(run.timeline) + len(waits))
+        told = [span for span in spans if span["name"] != "wait"]
+        self.assertAlmostEqual(sum(span["dur"] for span in told) * 1e3,
                                float((run.timeline.end_ns - run.timeline.begin_ns).sum()), delta=1)
         # Viewers need spans of one thread not to overlap.
         for key in {(span["pid"], span["tid"]) for span in spans}:
             mine = sorted((span["ts"], span["dur"]) for span in spans if (span["pid"], span["tid"]) == key)
             for (begin, length), (following, _) in zip(mine, mine[1:]):
                 self.assertLessEqual(begin + length, following + 1e-6)
+
+    def test_waits_and_names_of_a_timeline(self) -> None:
+        spans = pd.DataFrame([(0, "apply", 5, 6), (1, "compute", 2, 5), (1, "push", 5, 7), (1, "compute", 9, 12),
+                              (1, "compute", 12, 13), (2, "compute", 0, 4), (2, "down", 4, 6), (2, "compute", 7, 8),
+                              (3, "compute", 5, 6)], columns=["role", "kind", "begin_ns", "end_ns"])
+        waits = waits_of(spans, workers=2)  # role 3 is a relay
+        self.assertEqual(waits[["role", "begin_ns", "end_ns"]].values.tolist(), [[1, 0, 2], [1, 5, 9], [2, 6, 7]])
+        self.assertEqual(set(waits.kind), {"wait"})
+        self.assertEqual([role_name(role, 2) for role in range(5)],
+                         ["server", "worker 0", "worker 1", "relay 0", "relay 1"])
+        self.assertEqual(role_name(3, 2, sharded=True), "server 1")
+        self.assertEqual(role_name(3), "worker 2")
 
 
 if __name__ == "__main__":

@@ -90,6 +90,27 @@ class PipelineCase(Case):
             "learning_rate": 0.1, "staleness_rule": "gap-aware"})))
         self.assertIn("did you mean \"latest\"", self.refused(learning("latst")))
 
+    def test_weights_that_come_unasked(self) -> None:
+        scenario = learning(topology={"name": "tree-downcast", "fan_out": 2})
+        del scenario["workers"]["pull"]
+        for backend in ("sim", "local"):
+            run = self.run_scenario(scenario, "--backend", backend)
+            summary = self.summary(run)
+            self.assertEqual(len(self.rows(run)), sum(summary["gradients"].values()))
+            self.assertEqual({row["inquiries"] for row in self.rows(run, "workers.csv")}, {"0"})
+            self.assertGreater(summary["staleness"]["mean"], 0)
+            done = self.call("replay", run, "--weights")
+            self.assertIn(summary["weights_hash"], done.stdout, done.stderr)
+        scenario["workers"]["pull"] = "prefetch"
+        self.assertIn("workers.pull: with topology \"tree-downcast\" weights come unasked", self.refused(scenario))
+        scenario["workers"] = {"count": 3, "batch_size": 16, "pipeline": "blocking"}
+        self.assertIn("workers.pipeline: with topology \"tree-downcast\"", self.refused(scenario))
+        scenario["workers"]["pipeline"] = "overlap"
+        for protocol in ("hardsync", "ssp"):
+            self.assertIn("workers.pipeline", self.refused(scenario | {"protocol": {"name": protocol}}))
+        scenario["topology"]["weights"] = "broadcast"
+        self.assertIn("topology.weights", self.refused(scenario))
+
     def test_check_promises_no_more_than_holds(self) -> None:
         alone = learning()
         alone["workers"]["count"] = 1

@@ -101,8 +101,8 @@ TEST_CASE("names of values are suggested, and reserved ones refused with \"not y
         error_of(small(), {"protocol.name=easgd"})
             .starts_with("--set protocol.name=easgd: protocol.name: \"easgd\" is reserved, but not yet built; there is "
                          "\"hardsync\", \"n-softsync\", \"async\", "));
-    CHECK(error_of(small("\"topology\": {\"name\": \"tree\"}"))
-              .find("topology.name: \"tree\" is reserved, but not yet built") != std::string::npos);
+    CHECK(error_of(small("\"topology\": {\"name\": \"sharded\"}"))
+              .find("topology.name: \"sharded\" is reserved, but not yet built") != std::string::npos);
     CHECK(error_of(small("\"faults\": [{\"unti_s\": 1}]")) ==
           "scenario.json:5: faults[0].unti_s: unknown key; did you mean \"until_s\"?");
     CHECK(error_of(small("\"faults\": []")).empty());

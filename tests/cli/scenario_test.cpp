@@ -11,6 +11,21 @@ TEST_CASE("a misspelt default class of devices is refused, not passed over") {
               .find("the workers are of device class \"default\", which is not among defualt") != std::string::npos);
 }
 
+TEST_CASE("leaves of a tree are beside the workers where workers.hosts says who shares a host") {
+    const auto by_host = [](const std::string& workers, const std::vector<std::string>& sets = {}) {
+        return read_text("{\"cost\": {\"model\": \"resnet50\"}, \"protocol\": {\"name\": \"async\"}, \"workers\": {" +
+                             workers + "}, \"topology\": {\"name\": \"tree\"}}",
+                         sets)
+            .scenario.tree.leaves_by_host;
+    };
+    CHECK(by_host("\"count\": 8, \"hosts\": {\"8\": 2, \"9\": 3}"));
+    CHECK(by_host("\"count\": 9, \"hosts\": {\"8\": 2, \"9\": 3}",
+                  {"topology.name=tree-downcast", "workers.pipeline=overlap"}));
+    CHECK_FALSE(by_host("\"count\": 8, \"hosts\": 2", {"topology.leaves=even"}));
+    CHECK_FALSE(by_host("\"count\": 8"));
+    CHECK_FALSE(by_host("\"count\": 8, \"per_host\": 4"));
+}
+
 TEST_CASE("a scenario of three keys is valid, and its defaults are those of the schema") {
     const Loaded loaded = read_text(small());
     const Scenario& s = loaded.scenario;

@@ -113,7 +113,15 @@ Scenario scenario_of(const Arguments& arguments) {
             scenario.protocol.name = value;
         else if (key == "workers")
             scenario.workers.groups = {{std::stoi(value), "default", 0}};
-        else if (key == "n")
+        else if (key == "fan_out") {
+            if (scenario.topology == "star") scenario.topology = "tree";
+            scenario.tree.fan_out = std::stoi(value);
+        } else if (key == "weights") {
+            scenario.tree.broadcast = value == "broadcast";
+        } else if (key == "weights_fan_out") {
+            scenario.topology = "tree-downcast";
+            scenario.tree.weights_fan_out = std::stoi(value);
+        } else if (key == "n")
             scenario.protocol.n = std::stoi(value);
         else if (key == "batch")
             scenario.workers.batch_size = std::stoi(value);

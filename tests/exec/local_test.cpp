@@ -114,6 +114,55 @@ TEST_CASE("local: a recorded run of every policy replays action by action, and a
     }
 }
 
+TEST_CASE("local: through a tree, hardsync ends with the weights of the simulated run, and every policy replays") {
+    for (const char* protocol : {"hardsync", "bsp", "n-softsync", "async", "ssp", "ringmaster"})
+        for (const int fan_out : {2, 8}) {
+            auto scenario = small_training(protocol, 5, 16);
+            scenario.protocol.bound = 1;
+            scenario.topology = "tree";
+            scenario.tree.fan_out = fan_out;
+            const auto task = learn::make_task(scenario);
+            const auto local = run_here(scenario, *task);
+            CAPTURE(protocol);
+            CAPTURE(fan_out);
+            REQUIRE(local.report.status == Status::finished);
+            REQUIRE_NOTHROW(check_books(scenario, task->samples(), local.ledger, local.ledger.told()));
+            const auto same = replay_text(local.log, scenario, *task);
+            CHECK_MESSAGE(same.same, same.difference);
+            REQUIRE(local.report.servers.size() == 1 + make_tree(scenario).relays().size());
+            CHECK(local.report.servers[1].role == 6);
+            CHECK(local.report.servers[1].bytes_in > 0);
+            CHECK(local.report.servers[1].bytes_out > 0);
+            if (!traits(make_policy(scenario.protocol, 5)).batch_order) continue;
+            const auto simulated = simulate(scenario, task->samples(), {}, task.get());
+            CHECK(local.report.weights_hash == simulated.report.weights_hash);
+        }
+}
+
+TEST_CASE("local: weights that go from worker to worker are the root's, and the run replays") {
+    for (const int fan_out : {1, 2, 8}) {
+        auto scenario = small_training("n-softsync", 5, 16);
+        scenario.topology = "tree-downcast";
+        scenario.tree.fan_out = 2;
+        scenario.tree.weights_fan_out = fan_out;
+        scenario.workers.pipeline = Pipeline::overlap;
+        scenario.workers.pull = Pull::latest;
+        scenario.data.sampling = Sampling::strided;
+        const auto task = learn::make_task(scenario);
+        const auto local = run_here(scenario, *task);
+        CAPTURE(fan_out);
+        REQUIRE(local.report.status == Status::finished);
+        auto books = scenario;
+        books.stop = {};
+        REQUIRE_NOTHROW(check_books(books, task->samples(), local.ledger, local.ledger.told()));
+        const auto same = replay_text(local.log, scenario, *task);
+        CHECK_MESSAGE(same.same, same.difference);
+        std::int64_t pulls = 0;
+        for (const auto& row : local.ledger.workers) pulls += row.pulls;
+        CHECK(pulls > 0);
+    }
+}
+
 TEST_CASE("local: every stop criterion ends the run") {
     auto scenario = small_training("async", 3, 16);
     const auto task = learn::make_task(scenario);

@@ -53,6 +53,42 @@ class RunsTest(LaunchTest):
                             seen += range(int(row["data_first"]), int(row["data_first"]) + int(row["samples"]))
                     self.assertEqual(sorted(seen), list(range(203)))
 
+    def test_a_tree_keeps_its_books_and_replays(self) -> None:
+        weights = {}
+        for number, policy in enumerate(POLICIES + [{"name": "bsp"}, {"name": "ssp", "bound": 1}]):
+            with self.subTest(policy):
+                out = f"tree{number}"
+                scenario = learning(policy, 4, hidden=30) | {"topology": {"name": "tree", "fan_out": 3}}
+                summary = self.run_on("mpi", scenario, out, ranks=7)
+                self.assertEqual((summary["backend"], summary["status"]), ("mpi", "finished"))
+                self.assertEqual(summary["engine"]["ranks"], 7)
+                self.assert_books(out)
+                self.assert_replays(out, "--weights")
+                servers = self.rows(out, "servers.csv")
+                self.assertEqual([row["role"] for row in servers], ["0", "5", "6"])
+                self.assertTrue(all(int(row["bytes_in"]) > 0 and int(row["bytes_out"]) > 0 for row in servers))
+                self.assertIn(("5", "relay"), {(row["role"], row["kind"]) for row in self.rows(out, "timeline.csv")})
+                weights[policy["name"]] = summary["weights_hash"]
+        simulated = self.run_on("sim", learning({"name": "hardsync"}, 4, hidden=30) |
+                                {"topology": {"name": "tree", "fan_out": 3}}, "tree-sim")
+        self.assertEqual(weights["hardsync"], simulated["weights_hash"])
+        self.assertEqual(weights["bsp"], simulated["weights_hash"])
+
+    def test_weights_that_go_from_worker_to_worker(self) -> None:
+        scenario = learning({"name": "n-softsync", "n": 1}, 4, hidden=30)
+        scenario |= {"topology": {"name": "tree-downcast", "fan_out": 3, "weights_fan_out": 1}}
+        scenario["workers"] |= {"pipeline": "overlap"}
+        summary = self.run_on("mpi", scenario, "downcast", ranks=7)
+        self.assertEqual((summary["backend"], summary["status"]), ("mpi", "finished"))
+        self.assert_books("downcast")
+        self.assert_replays("downcast", "--weights")
+        workers = self.rows("downcast", "workers.csv")
+        self.assertEqual({row["inquiries"] for row in workers}, {"0"})
+        # The root sends each version at most once to worker 0 alone, and nothing to relays.
+        passed = {(row["role"], row["peer"]) for row in self.rows("downcast", "timeline.csv")
+                  if row["kind"] in ("pull", "relay") and int(row["peer"]) in range(1, 5)}
+        self.assertEqual(passed, {("0", "1"), ("1", "2"), ("2", "3"), ("3", "4")})
+
     def test_policies_that_hold_or_drop_keep_their_books_and_replay(self) -> None:
         # What each promises of the staleness of what is applied; None: nothing.
         policies = [({"name": "bsp"}, 0), ({"name": "bsp", "update": "per-gradient"}, 3), ({"name": "asp"}, None),

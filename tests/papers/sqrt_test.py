@@ -20,8 +20,9 @@ PROTOCOLS = {
 
 
 def tuned(page):
-    """{method: (learning rate, B or threshold)} of the page's table."""
-    rows = re.findall(r"^\| ([^|]+) \| ([0-9.e-]+) \| ([0-9]*) \| [0-9,]+ \|", page, re.MULTILINE)
+    """{method: (learning rate, B or threshold)} of the page's table on these methods."""
+    table = page[page.index("| method | learning rate |"):].split("\n\n")[0]
+    rows = re.findall(r"^\| ([^|]+) \| ([0-9.e-]+) \| ([0-9]*) \| [0-9,]+ \|", table, re.MULTILINE)
     return {name: (float(rate), int(key or 0)) for name, rate, key in rows}
 
 

@@ -35,12 +35,22 @@ inline OptimizerSpec momentum() {
 
 /// interrupt_after: steps until a signal comes; fails_after: transfers until one fails; -1: never.
 inline Recorded record(const std::string& protocol, int lambda, std::int64_t interrupt_after = -1, int fails_after = -1,
-                       const OptimizerSpec& optimizer = momentum(), const CommunicationSpec& communication = {}) {
+                       const OptimizerSpec& optimizer = momentum(), const CommunicationSpec& communication = {},
+                       const TreeSpec* tree = nullptr, bool downcast = false) {
     Recorded run;
     run.scenario = learning_scenario(protocol, lambda, 8);
     run.scenario.protocol.n = 2;
     run.scenario.workers.communication = communication;
     run.scenario.optimizer = optimizer;
+    if (tree != nullptr) {
+        run.scenario.topology = downcast ? "tree-downcast" : "tree";
+        run.scenario.tree = *tree;
+    }
+    if (downcast) {
+        run.scenario.workers.pipeline = Pipeline::overlap;
+        run.scenario.workers.pull = Pull::latest;
+        run.scenario.data.sampling = Sampling::strided;
+    }
     run.scenario.stop.epochs = 3;
     run.scenario.evaluate.every_epochs = 0.5;
     run.task = learn::make_task(run.scenario);

@@ -24,7 +24,8 @@ std::string seconds(Time time) {
 
 }  // namespace
 
-ToyCluster::ToyCluster(const Scenario& scenario, std::int64_t samples) : roles_(make_roles(scenario, samples, 1)) {
+ToyCluster::ToyCluster(const Scenario& scenario, std::int64_t samples)
+    : roles_(make_roles(scenario, samples, 1)), lambda_(scenario.lambda()) {
     for (RoleId role = 0; role < static_cast<RoleId>(roles_.size()); ++role) mail_.push_back({role, Start{allocate()}});
 }
 
@@ -68,7 +69,7 @@ void ToyCluster::act(RoleId role, const Action& action, const Actions& actions) 
     } else if (const auto* cancel = std::get_if<Cancel>(&action)) {
         if (computing_.erase(role) > 0) own(Cancelled{cancel->target, now_});
     } else if (const auto* fold = std::get_if<Fold>(&action)) {
-        tell(fmt::format("server adds a gradient, weight {}", fold->factor));
+        tell(fmt::format("{} adds a gradient, weight {}", name_of(role), fold->factor));
         own(Folded{fold->id, fold->accumulator == no_buffer ? allocate() : fold->accumulator});
     } else if (const auto* taken = std::get_if<LocalStep>(&action)) {
         std::string what;
@@ -99,24 +100,34 @@ void ToyCluster::act(RoleId role, const Action& action, const Actions& actions) 
 }
 
 void ToyCluster::send(RoleId role, const Send& send) {
-    const auto whom = send.to - 1;
+    const auto way = [&](WorkerId worker) {
+        const std::string hop = name_of(role) + " to " + name_of(send.to);
+        return worker < 0 ? hop : fmt::format("{} for worker {}", hop, worker);
+    };
+    const auto whose = [&](WorkerId worker) {
+        return worker < 0 ? name_of(role) : fmt::format("{}, of worker {},", name_of(role), worker);
+    };
     if (const auto* it = std::get_if<Proceed>(&send.message))
-        tell(fmt::format("server to worker {}: {} version {}, {}", whom, it->onward ? "go on from" : "proceed on",
+        tell(fmt::format("{}: {} version {}, {}", way(it->worker), it->onward ? "go on from" : "proceed on",
                          it->version, text(it->batch)));
     if (const auto* it = std::get_if<Weights>(&send.message))
-        tell(fmt::format("server to worker {}: weights of version {}, {}", whom, it->version, text(it->batch)));
-    if (std::holds_alternative<Ok>(send.message)) tell(fmt::format("server to worker {}: ok", whom));
+        tell(fmt::format("{}: weights of version {}, {}", way(it->worker), it->version, text(it->batch)));
+    if (const auto* it = std::get_if<Ok>(&send.message)) tell(fmt::format("{}: ok", way(it->worker)));
     if (const auto* it = std::get_if<Halt>(&send.message))
-        tell(fmt::format("server to worker {}: gradient {} is not wanted", whom, it->worker_seq));
+        tell(fmt::format("{}: gradient {} is not wanted", way(it->worker), it->worker_seq));
     if (const auto* it = std::get_if<GaveUp>(&send.message))
-        tell(fmt::format("worker {} gives gradient {} up and asks for anything newer than version {}", role - 1,
-                         it->gradient.worker_seq, it->have));
-    if (std::holds_alternative<Stop>(send.message)) tell(fmt::format("server to worker {}: stop", whom));
+        tell(fmt::format("{} gives gradient {} up and asks for anything newer than version {}",
+                         whose(it->gradient.worker), it->gradient.worker_seq, it->have));
+    if (std::holds_alternative<Stop>(send.message)) tell(fmt::format("{}: stop", way(-1)));
+    if (std::holds_alternative<Flush>(send.message)) tell(fmt::format("{}: pass all on", way(-1)));
+    if (const auto* it = std::get_if<Round>(&send.message))
+        tell(fmt::format("{}: {} of this round", way(-1), it->gradients));
     if (const auto* it = std::get_if<Push>(&send.message))
-        tell(fmt::format("worker {} pushes gradient {}, computed on version {}", role - 1,
+        tell(fmt::format("{} pushes {} {}, computed on version {}", whose(it->worker),
+                         send.payload.buffer == no_buffer ? "the record of gradient" : "gradient",
                          numbers(it->worker_seq, it->count), it->read_version));
     if (const auto* it = std::get_if<Inquiry>(&send.message))
-        tell(fmt::format("worker {} asks for anything newer than version {}", role - 1, it->have));
+        tell(fmt::format("{} asks for anything newer than version {}", whose(it->worker), it->have));
     Slice payload = send.payload;
     if (payload.buffer != no_buffer) payload.buffer = allocate();
     mail_.push_back({send.to, Delivered{role, send.channel, send.message, payload, now_, now_}});

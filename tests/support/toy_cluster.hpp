@@ -41,11 +41,13 @@ private:
     void hand(const Mail& mail);
     void act(RoleId role, const Action& action, const Actions& actions);
     void send(RoleId role, const Send& send);
+    std::string name_of(RoleId role) const { return role_name(role, lambda_); }
     void tell(const std::string& line) { story_ += line + "\n"; }
     BufferId allocate() { return references_[++buffers_] = 1, buffers_; }
     void release(BufferId buffer);
 
     std::vector<Role> roles_;
+    int lambda_;
     std::deque<Mail> mail_;
     std::map<RoleId, Compute> computing_;
     std::set<RoleId> down_;

@@ -19,6 +19,8 @@ public:
         arrived_ = 0;
         return {.fire = true};
     }
+    /// Of a sum, gradients may come beyond those that an update takes, and it takes them, too.
+    void on_applied(Time, Orders&) { arrived_ = 0; }
     bool operator==(const NSoftsync&) const = default;
     template <class Self, class F>
     static void each(Self& self, F&& field) {

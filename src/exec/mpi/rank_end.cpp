@@ -5,6 +5,19 @@
 
 namespace rubato::exec {
 
+namespace {
+
+void add(trace::ServerRow& sum, const trace::ServerRow& part) {
+    sum.pushes += part.pushes;
+    sum.replies += part.replies;
+    sum.push_ns += part.push_ns;
+    sum.pull_ns += part.pull_ns;
+    sum.bytes_in += part.bytes_in;
+    sum.bytes_out += part.bytes_out;
+}
+
+}  // namespace
+
 void RankRun::to_all(Note note) {
     for (int rank = 1; rank < map_.ranks(); ++rank) mail_.note(rank, note);
 }
@@ -41,6 +54,7 @@ void RankRun::give_record() {
     record.clock_residual_ns = residual_ns_;
     record.gradients = stated_.gradients;
     record.workers = stated_.workers;
+    record.relays = relays_;
     Note note;
     note.kind = Note::Kind::record;
     send_record(record, note);
@@ -56,8 +70,10 @@ void RankRun::take_record(const Other& other) {
     report_.clock_residual_ns = std::max(report_.clock_residual_ns.value_or(0), record.clock_residual_ns);
     // What the server has taken in is in its books; the worker may not have heard of it any more.
     std::erase_if(record.gradients, [this](const GradientRow& row) {
-        return row.worker_seq < received_[static_cast<std::size_t>(row.worker)];
+        return row.worker_seq < received_[static_cast<std::size_t>(row.worker)] ||
+               (!relays_.empty() && !stated_once_.emplace(row.worker, row.worker_seq).second);
     });
+    for (std::size_t i = 0; i < record.relays.size() && i < relays_.size(); ++i) add(relays_[i], record.relays[i]);
     Actions rows;
     rows.gradients = std::move(record.gradients);
     rows.workers = std::move(record.workers);
@@ -75,8 +91,12 @@ void RankRun::collect_records() {
         return all || (abandoned_ && clock() - std::max(abandoned_ns_, collecting_ns_) > patience_ns);
     });
     collecting_ = false;
+    // Relays first: what they have, their workers may not know to be taken.
+    const auto relays = others_.begin() + 1 + map_.worker_ranks();
+    std::rotate(others_.begin() + 1, relays, others_.end());
     for (const auto& other : others_)
         if (other.recorded) take_record(other);
+    std::rotate(others_.begin() + 1, others_.begin() + 1 + map_.relays, others_.end());
 }
 
 void RankRun::close_books() {
@@ -132,6 +152,7 @@ RankResult RankRun::result() {
         report_.messages += mail_.payloads_sent() + office_.messages();
         report_.control_messages += mail_.control_sent() + office_.control_messages();
         report_.servers.push_back(server_);
+        report_.servers.insert(report_.servers.end(), relays_.begin(), relays_.end());
     }
     return {report_, abandoned_};
 }

@@ -44,6 +44,7 @@ std::string to_bytes(const RankRecord& record) {
         put(out, number);
     put_rows(out, record.gradients);
     put_rows(out, record.workers);
+    put_rows(out, record.relays);
     return out;
 }
 
@@ -54,6 +55,7 @@ RankRecord record_from_bytes(std::string_view in) {
         *number = get<std::int64_t>(in);
     record.gradients = get_rows<GradientRow>(in);
     record.workers = get_rows<WorkerRow>(in);
+    record.relays = get_rows<trace::ServerRow>(in);
     if (!in.empty()) throw std::logic_error("a rank's record has more than it should");
     return record;
 }

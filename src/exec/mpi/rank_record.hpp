@@ -2,6 +2,7 @@
 #pragma once
 
 #include "core/rows.hpp"
+#include "trace/recorder.hpp"
 
 #include <string>
 #include <string_view>
@@ -14,6 +15,7 @@ struct RankRecord {
     std::int64_t clock_residual_ns = 0;  ///< by how much the clock moved against that of rank 0 since the start
     std::vector<GradientRow> gradients;
     std::vector<WorkerRow> workers;
+    std::vector<trace::ServerRow> relays;  ///< of a tree: all, as far as this rank has to do with them
 };
 
 /// As bytes, for another process of the same program.

@@ -85,7 +85,8 @@ void RankRun::mail(RoleId role, const Event& event) {
 void RankRun::arrived(RoleId role, const Event& event) {
     if (const auto* delivered = std::get_if<Delivered>(&event)) {
         const auto count = [&](const Push& gradient) {
-            received_[static_cast<std::size_t>(delivered->from - 1)] = gradient.worker_seq + 1;
+            const WorkerId worker = gradient.worker >= 0 ? gradient.worker : delivered->from - 1;
+            received_[static_cast<std::size_t>(worker)] = gradient.worker_seq + 1;
         };
         if (const auto* push = std::get_if<Push>(&delivered->message)) count(*push);
         if (const auto* gave_up = std::get_if<GaveUp>(&delivered->message)) count(gave_up->gradient);
@@ -124,8 +125,11 @@ bool RankRun::serve_queue() {
         if (const auto* delivered = std::get_if<Delivered>(&item.event)) {
             // At the receiver, since only it knows since when there was room.
             if (delivered->payload.buffer != no_buffer)
-                span(delivered->from, delivered->channel == Channel::gradient ? "push" : "pull", delivered->started_ns,
-                     clock(), seat.id, payload_bytes(delivered->channel, delivered->payload));
+                span(delivered->from,
+                     delivered->channel != Channel::gradient ? "pull"
+                     : delivered->from > scenario_.lambda()  ? "relay"
+                                                             : "push",
+                     delivered->started_ns, clock(), seat.id, payload_bytes(delivered->channel, delivered->payload));
         }
         deal_with(seat, item.event);
     }
@@ -284,13 +288,13 @@ RankResult run_ranks(const RunInput& input, Fabric& fabric) {
 }
 
 RankMap rank_map(const Scenario& scenario) {
-    return {scenario.workers_per_rank, scenario.lambda()};
+    return {scenario.workers_per_rank, scenario.lambda(), static_cast<int>(make_tree(scenario).relays().size())};
 }
 
 std::vector<trace::Place> rank_places(const Scenario& scenario, const std::vector<std::string>& hosts) {
     std::vector<trace::Place> places;
     const RankMap map = rank_map(scenario);
-    for (RoleId role = 0; role <= scenario.lambda(); ++role)
+    for (RoleId role = 0; role < map.roles(); ++role)
         places.push_back({hosts.at(static_cast<std::size_t>(map.rank_of(role))), "cpu"});
     return places;
 }

@@ -132,6 +132,7 @@ private:
     std::int64_t sending_ = 0;  ///< and what it had not taken then
     bool told_to_end_ = false;  ///< another rank was sent a signal
     bool interrupting_ = false;
+    std::set<std::pair<WorkerId, std::int64_t>> stated_once_;  ///< rank 0, of a tree: gradients in the records so far
     std::vector<std::int64_t>
         received_;  ///< rank 0: by worker, the number behind that of its last gradient that came or was given up
 };

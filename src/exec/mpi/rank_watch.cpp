@@ -52,8 +52,9 @@ void RankRun::interrupt() {
 std::string rank_text(const RankMap& map, const std::vector<std::string>& hosts, int rank) {
     std::string roles;
     int count = 0;
-    for (RoleId role = 0; role <= map.lambda; ++role)
-        if (map.rank_of(role) == rank && ++count <= 3) roles += (roles.empty() ? "" : ", ") + role_name(role);
+    for (RoleId role = 0; role < map.roles(); ++role)
+        if (map.rank_of(role) == rank && ++count <= 3)
+            roles += (roles.empty() ? "" : ", ") + role_name(role, map.lambda);
     if (count > 3) roles += ", ...";
     const auto at = static_cast<std::size_t>(rank);
     return "rank " + std::to_string(rank) + " (" + roles + (at < hosts.size() ? " on " + hosts[at] : "") + ")";
@@ -71,7 +72,7 @@ std::string RankRun::stall_text(Time now) const {
         if (it.silent) add(silence_text(rank, now - it.heard_ns));
     }
     for (const auto& seat : seats_)
-        if (const auto what = waiting(seat->role); !what.empty()) add(role_name(seat->id) + " " + what);
+        if (const auto what = waiting(seat->role); !what.empty()) add(role_name(seat->id, map_.lambda) + " " + what);
     return text;
 }
 

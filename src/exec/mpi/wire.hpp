@@ -47,13 +47,20 @@ static_assert(std::is_trivially_copyable_v<Note>);
 /// Tags: notes, the words of rank_leave.cpp, and payloads, a tag for each pair of roles of two ranks.
 inline constexpr int note_tag = 0, leave_tag = 1, payload_tag = 16;
 
-/// Where roles live: the server on rank 0, workers on the ranks after it, `workers_per_rank` on each.
+/// Where roles live: the server on rank 0, workers on the ranks after it, `workers_per_rank` on each, and then the
+/// relays of a tree, each on a rank of its own.
 struct RankMap {
     int workers_per_rank = 1;
     int lambda = 1;
-    int ranks() const { return 1 + (lambda + workers_per_rank - 1) / workers_per_rank; }
-    int rank_of(RoleId role) const { return role == 0 ? 0 : 1 + (role - 1) / workers_per_rank; }
-    int local(RoleId role) const { return role == 0 ? 0 : (role - 1) % workers_per_rank; }
+    int relays = 0;
+    int worker_ranks() const { return (lambda + workers_per_rank - 1) / workers_per_rank; }
+    int ranks() const { return 1 + worker_ranks() + relays; }
+    RoleId roles() const { return 1 + lambda + relays; }
+    int rank_of(RoleId role) const {
+        if (role > lambda) return worker_ranks() + role - lambda;
+        return role == 0 ? 0 : 1 + (role - 1) / workers_per_rank;
+    }
+    int local(RoleId role) const { return role == 0 || role > lambda ? 0 : (role - 1) % workers_per_rank; }
     /// Of payloads from one role to another.
     int tag(RoleId from, RoleId to, Channel channel) const {
         return payload_tag + (local(from) * workers_per_rank + local(to)) * 3 + static_cast<int>(channel);

@@ -14,11 +14,10 @@ Message without_nan(Message message) {
 }
 
 template <class Map>
-auto take_from(Map& map, ActionId id, RoleId role, const char* what) {
+auto take_from(Map& map, ActionId id, const std::string& who, const char* what) {
     const auto it = map.find(id);
     if (it == map.end())
-        throw InconsistentLog(role_name(role) + ": " + what + " of action " + std::to_string(id) +
-                              ", which is not under way");
+        throw InconsistentLog(who + ": " + what + " of action " + std::to_string(id) + ", which is not under way");
     auto value = std::move(it->second);
     map.erase(it);
     return value;
@@ -35,7 +34,8 @@ Recomputation::Recomputation(const Scenario& scenario, const learn::Task& task, 
     : task_(task),
       options_(options),
       listener_(listener),
-      seats_(static_cast<std::size_t>(scenario.lambda()) + 1),
+      lambda_(scenario.lambda()),
+      seats_(1 + static_cast<std::size_t>(lambda_) + make_tree(scenario).relays().size()),
       buffers_(task.parameters()),
       optimizer_(scenario.optimizer, task.parameters(), scenario.lambda()),
       pool_(std::make_unique<learn::Pool>(task, options.threads, [this](learn::GradientJob& job) {
@@ -100,7 +100,7 @@ void Recomputation::end() {
         const auto& waiting = seat(role).waiting;
         if (waiting.empty()) continue;
         const auto& delivered = std::get<Delivered>(waiting.front().event);
-        throw InconsistentLog(role_name(role) + " is delivered a message of " + role_name(delivered.from) +
+        throw InconsistentLog(name_of(role) + " is delivered a message of " + name_of(delivered.from) +
                               " that nobody sent, at " + std::to_string(waiting.front().now) + " ns");
     }
 }
@@ -142,7 +142,7 @@ BufferId Recomputation::handle(RoleId role, BufferId id) const {
     const auto& buffers = seat(role).buffers;
     const auto it = buffers.find(id);
     if (it == buffers.end())
-        throw InconsistentLog(role_name(role) + " uses buffer " + std::to_string(id) + ", which it was never given");
+        throw InconsistentLog(name_of(role) + " uses buffer " + std::to_string(id) + ", which it was never given");
     return it->second.handle;
 }
 
@@ -174,7 +174,7 @@ void Recomputation::on(RoleId role, const Delivered& event) {
     Sent sent = std::move(channel.front());
     channel.pop_front();
     if (!same_message(sent.message, event.message) || (sent.handle == no_buffer) != (event.payload.buffer == no_buffer))
-        throw InconsistentLog(role_name(role) + " is delivered another message than " + role_name(event.from) +
+        throw InconsistentLog(name_of(role) + " is delivered another message than " + name_of(event.from) +
                               " sent it as action " + std::to_string(sent.id));
     const auto* model = std::get_if<Weights>(&sent.message);
     if (sent.handle != no_buffer) give(role, event.payload.buffer, sent.handle, model ? model->version : -1);
@@ -186,7 +186,7 @@ void Recomputation::on(RoleId role, const Taken& event) {
 }
 
 void Recomputation::on(RoleId role, const GradientReady& event) {
-    auto computing = take_from(seat(role).computing, event.id, role, "a gradient");
+    auto computing = take_from(seat(role).computing, event.id, name_of(role), "a gradient");
     pool_->wait(*computing.job);
     ++gradients_;
     buffers_.release(computing.weights);
@@ -195,30 +195,30 @@ void Recomputation::on(RoleId role, const GradientReady& event) {
 }
 
 void Recomputation::on(RoleId role, const Cancelled& event) {
-    const auto computing = take_from(seat(role).computing, event.id, role, "the end");
+    const auto computing = take_from(seat(role).computing, event.id, name_of(role), "the end");
     pool_->cancel(*computing.job);
     buffers_.release(computing.weights);
     buffers_.release(computing.gradient);
 }
 
 void Recomputation::on(RoleId role, const Folded& event) {
-    give(role, event.accumulator, take_from(seat(role).results, event.id, role, "a sum"));
+    give(role, event.accumulator, take_from(seat(role).results, event.id, name_of(role), "a sum"));
 }
 
 void Recomputation::on(RoleId role, const Applied& event) {
-    give(role, event.weights, take_from(seat(role).results, event.id, role, "an update"));
+    give(role, event.weights, take_from(seat(role).results, event.id, name_of(role), "an update"));
     seat(role).weights = event.weights;
 }
 
 void Recomputation::on(RoleId role, const Stepped& event) {
-    const auto [local, sum] = take_from(seat(role).steps, event.id, role, "a step");
+    const auto [local, sum] = take_from(seat(role).steps, event.id, name_of(role), "a step");
     if (local != no_buffer) give(role, event.local, local);
     if (sum != no_buffer) give(role, event.sum, sum);
 }
 
 void Recomputation::on(RoleId role, const Evaluated& event) {
     if (!options_.evaluate) return;
-    const auto evaluating = take_from(seat(role).evaluating, event.id, role, "figures");
+    const auto evaluating = take_from(seat(role).evaluating, event.id, name_of(role), "figures");
     listener_.on_evaluated(role, evaluating.action, event, evaluating.metrics);
 }
 

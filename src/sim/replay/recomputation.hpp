@@ -125,6 +125,7 @@ private:
     };
     using ChannelKey = std::tuple<RoleId, RoleId, Channel>;  ///< from, to
 
+    std::string name_of(RoleId role) const { return role_name(role, lambda_); }
     Seat& seat(RoleId role) { return seats_.at(static_cast<std::size_t>(role)); }
     const Seat& seat(RoleId role) const { return seats_.at(static_cast<std::size_t>(role)); }
     bool ready(RoleId role, const Event& event) const;
@@ -179,6 +180,7 @@ private:
     const learn::Task& task_;
     RecomputationOptions options_;
     RecomputationListener& listener_;
+    int lambda_;
     std::vector<Seat> seats_;
     std::map<ChannelKey, std::deque<Sent>> channels_;
     std::vector<RoleId> awoken_;  ///< roles whose next step may be ready by now

@@ -7,7 +7,7 @@ namespace rubato::sim {
 
 void Recomputation::act(RoleId role, const Send& action, const Actions&) {
     if (action.to < 0 || static_cast<std::size_t>(action.to) >= seats_.size())
-        throw InconsistentLog(role_name(role) + " sends to a role that the scenario has not");
+        throw InconsistentLog(name_of(role) + " sends to a role that the scenario has not");
     const BufferId payload = action.payload.buffer;
     channels_[{role, action.to, action.channel}].push_back(
         {action.id, action.message, payload == no_buffer ? no_buffer : buffers_.share(handle(role, payload), -1)});
@@ -80,7 +80,7 @@ void Recomputation::evaluate(const Evaluate& action, RoleId role, std::span<cons
 void Recomputation::act(RoleId role, const Release& action, const Actions&) {
     auto& buffers = seat(role).buffers;
     const auto it = buffers.find(action.buffer);
-    if (it == buffers.end()) throw InconsistentLog(role_name(role) + " releases a buffer that it was never given");
+    if (it == buffers.end()) throw InconsistentLog(name_of(role) + " releases a buffer that it was never given");
     if (--it->second.count > 0) return;
     buffers_.release(it->second.handle);
     buffers.erase(it);

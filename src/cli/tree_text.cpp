@@ -1,0 +1,109 @@
+#include "cli/tree_text.hpp"
+
+#include "cli/protocol_text.hpp"
+#include "core/relay.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace rubato::cli {
+namespace {
+
+RelayConfig relay_of(const Scenario& scenario, const Tree::Relay& place) {
+    RelayConfig relay;
+    relay.place = place;
+    relay.lambda = scenario.lambda();
+    arrange(relay, traits_of(scenario));
+    return relay;
+}
+
+std::string passed_on(const RelayConfig& relay) {
+    if (relay.rounds) return "the sum of a round";
+    if (relay.gradients > 1) return fmt::format("sums of {} gradients", relay.gradients);
+    return "each gradient as it is";
+}
+
+std::string counted(std::size_t count, const char* what) {
+    return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
+}
+
+/// How far the last worker is from the root, and whom the root has to send to.
+std::string downcast_text(const Tree& tree) {
+    int depth = 0;
+    for (WorkerId worker = 0; worker < tree.lambda(); ++worker) {
+        int hops = 1;
+        for (RoleId at = tree.feeder_of(worker); at != 0; at = tree.feeder_of(at - 1)) ++hops;
+        depth = std::max(depth, hops);
+    }
+    return fmt::format("weights go from the server to {}, and from worker to worker, {} at most",
+                       counted(tree.fed_by_root().size(), "worker"), counted(static_cast<std::size_t>(depth), "hop"));
+}
+
+}  // namespace
+
+std::string topology_text(const Scenario& scenario) {
+    const Tree tree = make_tree(scenario);
+    if (tree.star()) return fmt::format("{}: 1 server, {} workers", scenario.topology, scenario.lambda());
+    std::size_t leaves = 0;
+    for (const auto& relay : tree.relays()) leaves += relay.children.front() <= scenario.lambda();
+    const std::size_t above = tree.relays().size() - leaves;
+    std::string text = fmt::format(
+        "{}: 1 server, {}{}, {} workers", scenario.topology, leaves == 1 ? "1 leaf" : fmt::format("{} leaves", leaves),
+        above == 0 ? "" : " with " + counted(above, "relay") + " above them", scenario.lambda());
+    if (tree.downcast()) text += "; " + downcast_text(tree);
+    if (scenario.tree.broadcast) text += "; each new version is sent to the relays at once";
+    return text;
+}
+
+std::vector<std::string> relay_lines(const Scenario& scenario, const sim::Placement& placement,
+                                     const std::vector<sim::HostInfo>& hosts) {
+    constexpr std::size_t lines_max = 12;
+    const Tree tree = make_tree(scenario);
+    const auto& relays = tree.relays();
+    const auto host = [&](const Tree::Relay& relay) {
+        return hosts[static_cast<std::size_t>(placement.host_of_role[static_cast<std::size_t>(relay.role)])].name;
+    };
+    const auto alike = [&](const Tree::Relay& a, const Tree::Relay& b) {
+        return a.workers() == b.workers() && a.children.size() == b.children.size();
+    };
+    std::vector<std::string> lines;
+    for (std::size_t first = 0, last = 0; first < relays.size(); first = last + 1) {
+        if (lines.size() == lines_max) {
+            lines.push_back(fmt::format("... and {} more", relays.size() - first));
+            break;
+        }
+        for (last = first; last + 1 < relays.size() && alike(relays[first], relays[last + 1]);) ++last;
+        const auto& one = relays[first];
+        const bool leaf = one.children.front() <= scenario.lambda();
+        lines.push_back(
+            fmt::format("{} on {}: {} workers{} below each, passes on {}",
+                        first == last ? fmt::format("relay {}", first) : fmt::format("relays {}-{}", first, last),
+                        host(one) == host(relays[last]) ? host(one) : host(one) + " to " + host(relays[last]),
+                        one.workers(), leaf ? "" : fmt::format(" and {}", counted(one.children.size(), "relay")),
+                        passed_on(relay_of(scenario, one))));
+    }
+    return lines;
+}
+
+double relayed_messages(const Scenario& scenario, double pushes) {
+    const Tree tree = make_tree(scenario);
+    double messages = 0;
+    for (const auto& place : tree.relays()) {
+        const RelayConfig relay = relay_of(scenario, place);
+        const double below = static_cast<double>(place.workers());
+        messages += pushes * below / scenario.lambda() / (relay.rounds ? below : relay.gradients);
+    }
+    return messages;
+}
+
+bool relays_sum(const Scenario& scenario) {
+    const Tree tree = make_tree(scenario);
+    for (const auto& place : tree.relays()) {
+        const RelayConfig relay = relay_of(scenario, place);
+        if (relay.rounds || relay.gradients > 1) return true;
+    }
+    return false;
+}
+
+}  // namespace rubato::cli

@@ -228,15 +228,28 @@ void run_rank(const RunOptions& options, exec::Fabric& fabric, Outcome& outcome)
         result = exec::run_ranks(input, fabric);
         return result.report;
     });
+    const exec::Leaving leaving{
+        fabric, static_cast<Time>(std::min(scenario.stall_timeout_s, 1e9) * 1e9),
+        [map = exec::rank_map(scenario), hosts](int rank, Time silence_ns) {
+            error((rank < 0 ? "some rank" : exec::rank_text(map, hosts, rank)) + " has not answered for " +
+                  std::to_string(silence_ns / 1'000'000'000) + " s; " +
+                  (rank == 0 ? "the run ends, perhaps without its summary" : "the run is whole"));
+        }};
     if (team.first()) {
         if (report.oversubscribed) warn("more ranks on this host than cores: times are those of ranks that take turns");
         if (report.bound_to_one_core && !report.oversubscribed)
             warn("ranks are bound to a core each, where computation and messages take turns: mpirun --bind-to none");
-        outcome.status = conclude(options, directory, *recorder, report);
+        exec::keep_alive(leaving, [&] { outcome.status = conclude(options, directory, *recorder, report); });
     } else {
         outcome.status = report.status == Status::finished ? exit_finished : exit_ended_otherwise;
     }
     outcome.abandoned = result.abandoned || report.status == Status::disk_full;
+    if (outcome.abandoned) return;
+    if (team.first())
+        exec::let_go(leaving, outcome.status);
+    else
+        exec::wait_to_leave(leaving);
+    exec::limit_farewell(leaving, outcome.status);
 }
 
 }  // namespace

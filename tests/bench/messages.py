@@ -15,6 +15,8 @@ import tempfile
 import time
 
 SCENARIO = pathlib.Path(__file__).with_name("messages.json")
+TREE = pathlib.Path(__file__).with_name("tree.json")
+TREE_TARGETS = {"simgrid": 200_000, "flow": 1_500_000}
 GRADIENTS = {"simgrid": 500_000, "flow": 3_000_000}
 ROUNDS = 5
 # Messages a second by number of workers.
@@ -25,15 +27,19 @@ MEMORY = {("simgrid", 10_000): "<= 100", ("flow", 100_000): "<= 500"}
 
 def run(rubato, model, workers, out, trace=False, noise=0):
     """Messages a second and peak memory in MB of one process. noise: coefficient of variation of compute times."""
-    command = [rubato, "run", SCENARIO, "--quiet", "--force", "--out", out, "--set", f"workers.count={workers}",
-               "--set", f"stop.gradients={GRADIENTS[model]}", "--set", f"trace.gradients={str(trace).lower()}",
-               "--set", f"cluster.network.model={model}", "--set", f"cluster.noise.lognormal_cv={noise}"]
+    return timed([rubato, "run", SCENARIO, "--quiet", "--force", "--out", out, "--set", f"workers.count={workers}",
+                  "--set", f"stop.gradients={GRADIENTS[model]}", "--set", f"trace.gradients={str(trace).lower()}",
+                  "--set", f"cluster.network.model={model}", "--set", f"cluster.noise.lognormal_cv={noise}"], out)
+
+
+def timed(command, out):
+    """Messages a second and peak memory in MB of one process."""
     begin = time.perf_counter()
     child = subprocess.Popen(command, stderr=subprocess.DEVNULL)
     _, status, usage = os.wait4(child.pid, 0)
     seconds = time.perf_counter() - begin
     if status != 0:
-        raise SystemExit(f"messages.py: the run with {workers} workers ended with status {status}")
+        raise SystemExit(f"messages.py: {' '.join(map(str, command))} ended with status {status}")
     summary = json.loads((pathlib.Path(out) / "summary.json").read_text())
     return summary["traffic"]["messages"] / seconds, usage.ru_maxrss / 1024
 
@@ -66,9 +72,26 @@ def measure(rubato, model, workers, scratch):
     return max(rates), max(noisy)
 
 
+def measure_tree(rubato, model, scratch):
+    """A tree of 10,000 workers; messages of relays count."""
+    command = [rubato, "run", TREE, "--quiet", "--force", "--out", scratch, "--set", f"cluster.network.model={model}"]
+    plain, noisy = [], []
+    for _ in range(ROUNDS):
+        plain.append(timed(command, scratch))
+        noisy.append(timed([*command, "--set", "cluster.noise.lognormal_cv=0.1"], scratch)[0])
+    rates = [rate for rate, _ in plain]
+    say(f"messages/s, tree, {model}, 10,000 workers", max(rates), f">= {TREE_TARGETS[model]:,}",
+        f"whole process, fastest of {ROUNDS} (median {statistics.median(rates):,.0f}); 100 updates of 1-softsync")
+    say(f"messages/s with noise, tree, {model}, 10,000 workers", max(noisy), "",
+        f"compute times that vary by 0.1; fastest of {ROUNDS} (median {statistics.median(noisy):,.0f})")
+    say(f"peak memory in MB, tree, {model}, 10,000 workers", max(memory for _, memory in plain), "", "")
+
+
 def main():
     rubato = str(pathlib.Path(sys.argv[1]).resolve())
     with tempfile.TemporaryDirectory() as scratch:
+        for model in TREE_TARGETS:
+            measure_tree(rubato, model, scratch + "/tree")
         for model, targets in TARGETS.items():
             best = {workers: measure(rubato, model, workers, scratch) for workers in targets}
             for noise, what in enumerate(("", " with noise")):

@@ -288,7 +288,8 @@ RankResult run_ranks(const RunInput& input, Fabric& fabric) {
 }
 
 RankMap rank_map(const Scenario& scenario) {
-    return {scenario.workers_per_rank, scenario.lambda(), roles_of(scenario) - 1 - scenario.lambda()};
+    return {scenario.workers_per_rank, scenario.lambda(), roles_of(scenario) - 1 - scenario.lambda(),
+            scenario.topology == "sharded"};
 }
 
 std::vector<trace::Place> rank_places(const Scenario& scenario, const std::vector<std::string>& hosts) {

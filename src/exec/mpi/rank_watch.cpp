@@ -49,16 +49,19 @@ void RankRun::interrupt() {
     }
 }
 
-std::string RankRun::who(int rank) const {
+std::string rank_text(const RankMap& map, const std::vector<std::string>& hosts, int rank) {
     std::string roles;
     int count = 0;
-    for (RoleId role = 0; role < map_.roles(); ++role)
-        if (map_.rank_of(role) == rank && ++count <= 3)
-            roles += (roles.empty() ? "" : ", ") + role_name(role, scenario_);
+    for (RoleId role = 0; role < map.roles(); ++role)
+        if (map.rank_of(role) == rank && ++count <= 3)
+            roles += (roles.empty() ? "" : ", ") + role_name(role, map.lambda, map.sharded);
     if (count > 3) roles += ", ...";
-    const auto& hosts = input_.hosts;
     const auto at = static_cast<std::size_t>(rank);
     return "rank " + std::to_string(rank) + " (" + roles + (at < hosts.size() ? " on " + hosts[at] : "") + ")";
+}
+
+std::string RankRun::who(int rank) const {
+    return rank_text(map_, input_.hosts, rank);
 }
 
 std::string RankRun::stall_text(Time now) const {

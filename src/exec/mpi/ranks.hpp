@@ -6,6 +6,7 @@
 #include "trace/recorder.hpp"
 #include "trace/run_input.hpp"
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -16,6 +17,9 @@ RankMap rank_map(const Scenario& scenario);
 /// Where the roles run, by role; hosts: by rank.
 std::vector<trace::Place> rank_places(const Scenario& scenario, const std::vector<std::string>& hosts);
 
+/// A rank with its roles, for people.
+std::string rank_text(const RankMap& map, const std::vector<std::string>& hosts, int rank);
+
 struct RankResult {
     trace::DriverReport report;  ///< whole on rank 0 only
     /// Some rank is lost or was left in the middle of something: the library cannot be closed in order.
@@ -25,5 +29,21 @@ struct RankResult {
 /// Runs to the end; all ranks call it. Rank 0 gives its recorder the rows of all. Throws what its recorder, kernels or
 /// roles throw, and FabricError.
 RankResult run_ranks(const trace::RunInput& input, Fabric& fabric);
+
+/// The end of the program, in which ranks wait for each other, too; all but those whose run was abandoned take part.
+struct Leaving {
+    Fabric& fabric;
+    Time limit_ns = 0;  ///< how long a rank may be silent
+    /// Told of one that was for longer; -1: of some rank. From another thread and later, too: it owns what it uses.
+    std::function<void(int rank, Time silence_ns)> lost;
+};
+/// Rank 0: does its last work, and tells the others meanwhile that it is alive.
+void keep_alive(const Leaving& leaving, const std::function<void()>& work);
+/// Rank 0: they may leave. Ends the program with this status where one does not answer.
+void let_go(const Leaving& leaving, int status);
+/// The others: wait until then. Ends the program where rank 0 is silent.
+void wait_to_leave(const Leaving& leaving);
+/// All, at the very end: the process has this status if the library waits for too long for another rank to be there.
+void limit_farewell(const Leaving& leaving, int status);
 
 }  // namespace rubato::exec

@@ -290,7 +290,7 @@ Placement place(const Scenario& scenario, const std::vector<HostInfo>& hosts) {
         placement.host_of_role.push_back(host);
     choose_devices(scenario, placement);
     seat_shards(scenario, servers, placement);
-    if (scenario.topology == "tree") seat_relays(scenario, hosts, placement);
+    if (scenario.has_relays()) seat_relays(scenario, hosts, placement);
     std::vector<int> workers_on(hosts.size(), 0);
     for (std::size_t role = 1; role <= static_cast<std::size_t>(scenario.lambda()); ++role)
         ++workers_on[static_cast<std::size_t>(placement.host_of_role[role])];

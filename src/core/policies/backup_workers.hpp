@@ -27,12 +27,21 @@ public:
     /// What it has given to the round stays there. Where nobody is left to wait for, the round makes do with that.
     void on_lost(WorkerId worker, Orders& orders) {
         if (const auto given = std::find(arrived_.begin(), arrived_.end(), worker); given != arrived_.end())
-            *given = nobody;
+            *given = lost(worker);
         else
             --busy_;
         orders.fire = busy_ == 0 && !arrived_.empty();
     }
-    void on_back(WorkerId) { ++busy_; }
+    /// One that has given to the round waits for its end: the server has room for one gradient of each.
+    void on_back(WorkerId worker) {
+        if (const auto given = std::find(arrived_.begin(), arrived_.end(), lost(worker)); given != arrived_.end())
+            *given = worker;
+        else
+            ++busy_;
+    }
+    Ready on_ready(WorkerId worker) {
+        return std::find(arrived_.begin(), arrived_.end(), worker) == arrived_.end() ? Ready::start : Ready::hold;
+    }
     /// Where nobody else computes any more, as at the end of the data, the round makes do with what it has.
     Decision on_arrival(const Arrival& arrival, Orders& orders) {
         if (arrival.read_version < arrival.version) {
@@ -44,7 +53,7 @@ public:
         return {.fire = static_cast<int>(arrived_.size()) == needed_ || busy_ == 0};
     }
     void on_applied(Time, Orders& orders) {
-        std::erase(arrived_, nobody);
+        std::erase_if(arrived_, [](WorkerId it) { return it < 0; });
         std::sort(arrived_.begin(), arrived_.end());
         busy_ += static_cast<int>(arrived_.size());
         orders.release.insert(orders.release.end(), arrived_.begin(), arrived_.end());
@@ -60,11 +69,11 @@ public:
     }
 
 private:
-    static constexpr WorkerId nobody = -1;
+    static constexpr WorkerId lost(WorkerId worker) { return -1 - worker; }
     int lambda_ = 1;
     int needed_ = 1;
     int busy_ = 1;                   ///< workers that have a batch, or may ask for one
-    std::vector<WorkerId> arrived_;  ///< in the present round
+    std::vector<WorkerId> arrived_;  ///< in the present round; those who are lost since as lost(worker)
 };
 
 }  // namespace rubato

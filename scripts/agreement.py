@@ -57,28 +57,32 @@ def real_run(options: argparse.Namespace, out: Path, workers: int, batch: int, p
 
 def make_real(options: argparse.Namespace) -> None:
     """All rounds. What a machine does changes within minutes, so each group of runs has profiles of its own time."""
-    for round_ in range(options.rounds):
-        for batch in BATCHES:
-            folder = options.directory / f"round{round_}"
-            for side in SIDES:
-                if side == "after":
-                    for name, workers, size, protocol in cells():
-                        if size == batch:
-                            real_run(options, folder / name, workers, size, protocol)
-                for workers in calibrated(options):
-                    real_run(options, folder / f"calibration-{workers}-{batch}-{side}", workers, batch,
-                             {"name": "async"}, "--timeline")
+    for round_, batch, group in itertools.product(range(options.rounds), BATCHES, groups(options)):
+        folder = options.directory / f"round{round_}"
+        for side in SIDES:
+            if side == "after":
+                for name, workers, size, protocol in cells():
+                    if size == batch and workers in group:
+                        real_run(options, folder / name, workers, size, protocol)
+            real_run(options, calibration(folder, options, group[0], batch, side), options.calibrate_with or group[0],
+                     batch, {"name": "async"}, "--timeline")
 
 
-def calibrated(options: argparse.Namespace) -> tuple[int, ...]:
-    """Numbers of workers that there are runs to calibrate from."""
-    return (options.calibrate_with,) if options.calibrate_with else WORKERS
+def groups(options: argparse.Namespace) -> list[tuple[int, ...]]:
+    """Numbers of workers whose rows stand between the same two runs to calibrate from."""
+    return [WORKERS] if options.calibrate_with else [(workers,) for workers in WORKERS]
+
+
+def calibration(folder: Path, options: argparse.Namespace, workers: int, batch: int, side: str) -> Path:
+    """The run that rows of so many workers are calibrated from."""
+    return folder / f"calibration-{options.calibrate_with or workers}-{batch}-{side}"
 
 
 def simulate(options: argparse.Namespace, real: Path, profile: Path, out: Path, seed: int) -> None:
     """The recorded scenario again, timing only, on the profile. Long, for slow moments of a machine are few."""
-    parameters = json.loads((real.parent / "size.json").read_text())["parameters"]
-    cost = {"push_bytes": 4 * parameters, "pull_bytes": 4 * parameters, "flops_per_sample": 1}
+    traffic = summary(real)["traffic"]  # every message is a gradient or the weights, of one size
+    size = traffic["bytes"] // traffic["messages"]
+    cost = {"push_bytes": size, "pull_bytes": size, "flops_per_sample": 1}
     cluster = {"profile": str(profile.resolve()), "network": {"model": "flow"}}
     sets = ["model.gradients=none", 'data={"samples": 60000}', f"cost={json.dumps(cost)}",
             f"cluster={json.dumps(cluster)}", "stop.seconds=60",
@@ -126,21 +130,18 @@ def make_table(options: argparse.Namespace) -> None:
     print("|---|---|---|---|---|---|---|---|---|---|")
     rounds = sorted(options.directory.glob("round*"))
     for folder in rounds:
-        for workers, batch, side in itertools.product(calibrated(options), BATCHES, SIDES):
-            run = folder / f"calibration-{workers}-{batch}-{side}"
+        for group, batch, side in itertools.product(groups(options), BATCHES, SIDES):
+            run = calibration(folder, options, group[0], batch, side)
             subprocess.run([options.rubato, "calibrate", "--run", str(run), "--out", str(folder / f"{run.name}.json"),
                             "--force", "--quiet"], check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        told = subprocess.run([options.rubato, "check", str(SCENARIO)], check=True, capture_output=True, text=True)
-        parameters = told.stdout.split(" parameters", 1)[0].rsplit(" ", 1)[1].replace(",", "")
-        (folder / "size.json").write_text(json.dumps({"parameters": int(parameters)}))
     for name, workers, batch, _ in cells():
         predicted, measured = [], []
         for folder in rounds:
             measured.append(summary(folder / name))
             for side in SIDES:
                 out = folder / f"predicted-{name}-{side}"
-                profile = folder / f"calibration-{options.calibrate_with or workers}-{batch}-{side}.json"
-                simulate(options, folder / name, profile, out, len(predicted) + 1)
+                profile = calibration(folder, options, workers, batch, side)
+                simulate(options, folder / name, profile.with_suffix(".json"), out, len(predicted) + 1)
                 predicted.append(summary(out))
         print(row(name, workers, batch, predicted, measured), flush=True)
 

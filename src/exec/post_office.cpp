@@ -49,12 +49,18 @@ void PostOffice::pump(std::int32_t channel) {
                             it.send.payload.count};
         deliver_(it.send.to, Delivered{it.from, it.send.channel, it.send.message, payload, it.sent_ns, started_ns});
         deliver_(it.from, Taken{it.send.id, started_ns});
-        buffers_.release(it.send.payload.buffer);
+        // The sender may have let go of it while it waited here, and then this gives back a slot of the channel on
+        // which the sender had got it.
+        end_reference(it.send.payload.buffer, started_ns);
     }
 }
 
 void PostOffice::release(BufferId buffer, Time now) {
     std::lock_guard lock(mutex_);
+    end_reference(buffer, now);
+}
+
+void PostOffice::end_reference(BufferId buffer, Time now) {
     const auto channel = buffers_.release(buffer);
     if (channel < 0) return;
     if (channels_[static_cast<std::size_t>(channel)].elsewhere) return freed_(channel);

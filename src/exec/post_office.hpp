@@ -73,6 +73,7 @@ private:
         std::deque<Waiting> queue;
     };
     void pump(std::int32_t channel);
+    void end_reference(BufferId buffer, Time now);
     std::int32_t channel_index(const Channel3& key);
 
     std::mutex mutex_;

@@ -96,6 +96,7 @@ protected:
     /// Steps Abandoned (after `pending`, whose senders know that they are taken); what the role still asks for is not
     /// carried out.
     void abandon(Seat& seat, const std::deque<Event>& pending, Status status);
+    bool serves(RoleId role) const { return role == 0 || role > scenario_.lambda(); }
     /// The totals of a role that serves others; with report_mutex_ held.
     trace::ServerRow& totals(RoleId role) {
         return role <= scenario_.lambda() ? server_ : relays_[static_cast<std::size_t>(role - scenario_.lambda() - 1)];

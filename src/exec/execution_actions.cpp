@@ -17,19 +17,19 @@ void Execution::pad_gradient(Time begin, RoleId role, const Compute& action) con
 }
 
 void Execution::act(Seat& seat, const Send& action) {
-    const bool weights = action.channel == Channel::weights;
+    // What shards hand over to one of them, for an evaluation, is no traffic with workers.
+    const bool counts = scenario_.topology != "sharded" || !serves(seat.id) || !serves(action.to);
+    // A worker that passes weights on has no server's costs.
+    const bool answers = action.channel == Channel::weights && serves(seat.id) && counts;
     if (action.payload.buffer != no_buffer) {
         std::lock_guard lock(report_mutex_);
         const auto bytes = payload_bytes(action.channel, action.payload);
-        const auto serves = [&](RoleId role) { return role == 0 || role > scenario_.lambda(); };
-        // What shards hand over to one of them, for an evaluation, is no traffic with workers.
-        const bool counts = scenario_.topology != "sharded" || !serves(seat.id) || !serves(action.to);
         if (counts && serves(seat.id)) totals(seat.id).bytes_out += bytes;
         if (counts && serves(action.to)) totals(action.to).bytes_in += bytes;
         report_.bytes += bytes;
-        if (counts && weights) ++totals(seat.id).replies;
+        if (answers) ++totals(seat.id).replies;
     }
-    if (!weights || !input_.emulated || input_.emulated->pull_s <= 0) return dispatch(seat, action);
+    if (!answers || !input_.emulated || input_.emulated->pull_s <= 0) return dispatch(seat, action);
     office_.retain(action.payload.buffer);
     give(*seat.apply_lane, [this, &seat, action] {
         const Time begin = clock();

@@ -29,7 +29,8 @@ struct LocalResult {
 };
 
 LocalResult run_here(const Scenario& scenario, const learn::Task& task,
-                     const std::atomic<bool>* interrupted = nullptr) {
+                     const std::atomic<bool>* interrupted = nullptr,
+                     const trace::EmulatedCosts* emulated = nullptr) {
     TemporaryDirectory directory;
     trace::RecorderOptions options;
     options.directory = (directory.path() / "run").string();
@@ -41,6 +42,7 @@ LocalResult run_here(const Scenario& scenario, const learn::Task& task,
     trace::Recorder recorder(scenario, options);
     exec::RunInput input;
     input.interrupted = interrupted;
+    input.emulated = emulated;
     LocalResult result;
     result.report = run_watched(scenario, task, recorder, input, result.ledger);
     recorder.finish(result.report);
@@ -161,6 +163,28 @@ TEST_CASE("local: weights that go from worker to worker are the root's, and the 
         for (const auto& row : local.ledger.workers) pulls += row.pulls;
         CHECK(pulls > 0);
     }
+}
+
+TEST_CASE("local: a worker that passes weights on takes none of the server's time for it") {
+    auto scenario = small_training("async", 5, 16);
+    scenario.topology = "tree-downcast";
+    scenario.tree.fan_out = scenario.tree.weights_fan_out = 2;
+    scenario.workers.pipeline = Pipeline::overlap;
+    scenario.workers.pull = Pull::latest;
+    scenario.data.sampling = Sampling::strided;
+    const auto task = learn::make_task(scenario);
+    trace::EmulatedCosts costs;
+    costs.slow.assign(5, 1);
+    costs.pull_s = 0.0005;
+    const auto run = run_here(scenario, *task, nullptr, &costs);
+    REQUIRE(run.report.status == Status::finished);
+    const auto& server = run.report.servers[0];
+    // The root sends each version to two of the workers, which pass it on to the rest.
+    CHECK(server.replies > 0);
+    CHECK(server.replies <= 2 * (static_cast<std::int64_t>(run.ledger.updates.size()) + 1));
+    CHECK(server.pull_ns >= server.replies * 500'000);
+    const auto same = replay_text(run.log, scenario, *task);
+    CHECK_MESSAGE(same.same, same.difference);
 }
 
 TEST_CASE("local: with shards, hardsync ends with the weights of one simulated server, and every policy replays") {

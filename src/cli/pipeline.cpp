@@ -19,7 +19,9 @@ void check_policy(const Node& pipeline, const Scenario& scenario) {
     if (policy.rounds || policy.word == Word::broadcast)
         no(its + "has workers wait for the update that their gradients go into, so there is nothing to overlap");
     if (policy.word == Word::ok || policy.asks)
-        no(its + "decides whether a worker goes on by what it has pushed, and one that asks ahead has not pushed yet");
+        no(its +
+           "has a worker go on by the server's word on what it has pushed, and one that asks ahead has not pushed "
+           "yet");
     if (policy.drops)
         no(its + "drops stale gradients, and those of a worker that asks ahead are always stale by one or two");
 }

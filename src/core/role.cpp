@@ -82,7 +82,8 @@ RoleId roles_of(const Scenario& scenario) {
 std::string ending_text(const Finish& finish) {
     if (finish.status == Status::interrupted) return "stopped by a signal";
     if (finish.status == Status::peer_lost)
-        return "worker " + std::to_string(finish.worker) + " is down, and no round ends without it";
+        return "worker " + std::to_string(finish.worker) +
+               " is down, and a barrier does not go on without any of its workers";
     if (finish.status != Status::diverged) return "";
     if (finish.worker < 0) return "the loss of version " + std::to_string(finish.version) + " is not finite";
     return "the loss of gradient " + std::to_string(finish.worker_seq) + " of worker " + std::to_string(finish.worker) +

@@ -65,7 +65,8 @@ Neighbours neighbours(const DeviceSpec& device, double batch) {
 double from_flops(const CostSpec& cost, const ComputeSite& site, double batch) {
     if (!(cost.flops_per_sample > 0))
         throw PlatformError(
-            "the cost of a gradient is unknown: cost.flops_per_sample is missing, and the device gives no seconds; "
+            "cost: what a gradient costs is unknown: cost.flops_per_sample is missing, and the device gives no "
+            "seconds; "
             "expected one of the two");
     const double shared = std::max(1.0, static_cast<double>(site.workers) / site.cores);
     return cost.flops_per_sample * batch / site.speed * shared;

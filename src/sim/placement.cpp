@@ -54,7 +54,7 @@ const DeviceSpec* find_device(const ClusterSpec& cluster, const std::string& nam
     if (name == "default") return &by_flops;
     std::string known;
     for (const auto& [device, spec] : cluster.devices) known += (known.empty() ? "" : ", ") + device;
-    throw PlatformError("workers use device \"" + name + "\", which cluster.devices does not define" +
+    throw PlatformError("cluster.devices: workers use device \"" + name + "\", which is not defined there" +
                         (known.empty() ? "" : "; it defines " + known));
 }
 
@@ -93,9 +93,10 @@ std::vector<HostId> hosts_for_servers(const Scenario& scenario, const HostNames&
             chosen.push_back(host);
     }
     if (static_cast<int>(chosen.size()) < needed)
-        throw PlatformError(
-            counted(needed, "shard") + " need as many hosts without a worker, and the platform has only " +
-            std::to_string(chosen.size()) + "; topology.servers_on = workers puts them beside the workers");
+        throw PlatformError("topology.servers_on: " + counted(needed, "shard") +
+                            " need as many hosts without a worker, and the platform has only " +
+                            std::to_string(chosen.size()) +
+                            "; topology.servers_on = workers puts them beside the workers");
     return chosen;
 }
 
@@ -109,7 +110,7 @@ std::vector<HostId> seats(const Scenario& scenario, const std::vector<HostId>& a
     if (needed > there) {
         const bool own = there == 1 && available.front() == server;
         if (!leaves_sharing_open(scenario.workers))
-            throw PlatformError(counted(lambda, "worker") + " need " + counted(needed, "host") +
+            throw PlatformError("workers.count: " + counted(lambda, "worker") + " need " + counted(needed, "host") +
                                 " besides the server's, and the platform offers " + std::to_string(own ? 0 : there) +
                                 "; workers.hosts or per_host puts several workers on a host");
         for (std::int64_t w = 0; w < lambda; ++w)
@@ -142,7 +143,8 @@ void seat_relays(const Scenario& scenario, const std::vector<HostInfo>& hosts, P
         }
         while (next < used.size() && used[next]) ++next;
         if (next == used.size())
-            throw PlatformError("the tree's " + counted(static_cast<std::int64_t>(tree.relays().size()), "relay") +
+            throw PlatformError("topology.leaves: the tree's " +
+                                counted(static_cast<std::int64_t>(tree.relays().size()), "relay") +
                                 " need as many hosts without the server or a worker, and the platform has only " +
                                 std::to_string(relay.role - scenario.lambda() - 1) +
                                 "; topology.leaves = hosts puts them beside the workers");
@@ -159,9 +161,8 @@ void seat_shards(const Scenario& scenario, const std::vector<HostId>& apart, Pla
             chosen.push_back(placement.host_of_role[role]);
     const auto shards = static_cast<std::size_t>(scenario.shards.count);
     if (chosen.size() < shards)
-        throw PlatformError(counted(scenario.shards.count, "shard") +
-                            " beside the workers need as many hosts of workers, "
-                            "and there " +
+        throw PlatformError("topology.servers_on: " + counted(scenario.shards.count, "shard") +
+                            " beside the workers need as many hosts of workers, and there " +
                             (chosen.size() == 1 ? "is " : "are ") + std::to_string(chosen.size()) +
                             "; topology.servers_on = own gives each a host of its own");
     placement.host_of_role.front() = chosen.front();

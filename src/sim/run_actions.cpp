@@ -293,7 +293,7 @@ void Run::act(RoleId role, Time, const Finish& action) {
     if (action.status != Status::peer_lost || action.worker < 0) return;
     const Seat& lost = seats_[static_cast<std::size_t>(action.worker) + 1];
     report_.detail = "at " + seconds_text(lost.crash_ns) + " s " + with_host(action.worker + 1) +
-                     " crashed, and no round of " + scenario_.protocol.name + " ends without it";
+                     " crashed, and a barrier does not go on without any of its workers";
 }
 
 void Run::act(RoleId, Time, const Keep& action) {

@@ -28,8 +28,7 @@ struct LocalResult {
     std::string log;
 };
 
-LocalResult run_here(const Scenario& scenario, const learn::Task& task,
-                     const std::atomic<bool>* interrupted = nullptr,
+LocalResult run_here(const Scenario& scenario, const learn::Task& task, const std::atomic<bool>* interrupted = nullptr,
                      const trace::EmulatedCosts* emulated = nullptr) {
     TemporaryDirectory directory;
     trace::RecorderOptions options;

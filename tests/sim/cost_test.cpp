@@ -30,7 +30,7 @@ TEST_CASE("FLOPs on the speed of the host, cores shared when they run out") {
     CHECK(gradient_seconds(device, cost, {1e9, 4, 4}, 32).value == Approx(0.032));
     CHECK(gradient_seconds(device, cost, {1e9, 4, 8}, 32).value == Approx(0.064));
     CHECK(tests::platform_error([&] { gradient_seconds(device, CostSpec{}, alone, 32); }) ==
-          "the cost of a gradient is unknown: cost.flops_per_sample is missing, and the device gives no seconds; "
+          "cost: what a gradient costs is unknown: cost.flops_per_sample is missing, and the device gives no seconds; "
           "expected one of the two");
 }
 

@@ -156,10 +156,17 @@ void Run::go_on(Time reached) {
 // not of whatever produced them. What they cause at once makes a further gathering of the same nanosecond.
 void Run::deal_with(Time due) {
     Due* const only = queue_.take(due, batch_);
-    if (roles_.size() >= look_ahead_from) queue_.look_ahead([this](RoleId role) { fetch(role); });
+    const bool looks_ahead = roles_.size() >= look_ahead_from;
+    if (looks_ahead) queue_.look_ahead([this](RoleId role) { fetch(role); });
     if (only == nullptr) {
-        for (const auto& item : batch_)
+        for (std::size_t i = 0; i < batch_.size(); ++i) {
+            if (looks_ahead && i + 4 < batch_.size()) {
+                EventQueue::fetch(*batch_[i + 4].due);
+                fetch(static_cast<RoleId>(batch_[i + 4].order >> 32));
+            }
+            const auto& item = batch_[i];
             if (!item.due->cancelled) item.taken ? notify(*item.due) : process(*item.due);
+        }
         for (const auto& item : batch_)
             if (!item.taken) queue_.free(*item.due);
         return;

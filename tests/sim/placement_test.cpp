@@ -71,11 +71,13 @@ TEST_CASE("what cannot be placed is refused with figures and names") {
         return platform_error([&] { sim::place(scenario, hosts(count)); });
     };
     CHECK(error(workers({{8, "default", 4}}), 2) ==
-          "workers.count: 8 workers need 2 hosts besides the server's, and the platform offers 1; workers.hosts or per_host puts "
+          "workers.count: 8 workers need 2 hosts besides the server's, and the platform offers 1; workers.hosts or "
+          "per_host puts "
           "several workers on a host");
     Scenario scenario = workers({{8, "default", 0}});
     scenario.workers.hosts = 2;
-    CHECK(error(scenario, 1).starts_with("workers.count: 8 workers need 2 hosts besides the server's, and the platform offers 0"));
+    CHECK(error(scenario, 1)
+              .starts_with("workers.count: 8 workers need 2 hosts besides the server's, and the platform offers 0"));
     scenario.workers.hosts = 0;
     scenario.cluster.server_host = "nas";
     CHECK(error(scenario, 1) == "cluster.server_host: the platform has no host \"nas\"; it has 1 host: h0");
@@ -84,7 +86,8 @@ TEST_CASE("what cannot be placed is refused with figures and names") {
     CHECK(error(scenario, 9) == "cluster.hosts: the platform has no host \"x\"; it has 9 hosts: h0, h1, h2, h3, ...");
     scenario.cluster.hosts = {"h1", "h1"};
     CHECK(error(scenario, 9).starts_with("cluster.hosts: host \"h1\" is listed twice"));
-    CHECK(error(workers({{1, "v100", 0}}), 2) == "cluster.devices: workers use device \"v100\", which is not defined there");
+    CHECK(error(workers({{1, "v100", 0}}), 2) ==
+          "cluster.devices: workers use device \"v100\", which is not defined there");
     Scenario unknown = workers({{1, "default", 0}});
     unknown.cost.flops_per_sample = 0;
     CHECK(error(unknown, 2).starts_with("cost: what a gradient costs is unknown"));

@@ -151,6 +151,30 @@ class FaultsTest(LaunchTest):
         self.assert_books("run")
         self.assert_replays("run")
 
+    def test_what_a_relay_that_stands_still_has_taken_is_in_the_books(self) -> None:
+        for topology in ("tree", "tree-downcast"):
+            with self.subTest(topology):
+                scenario = endless("n-softsync") | {"topology": {"name": topology, "fan_out": 2}}
+                scenario["protocol"]["n"] = 1
+                scenario["workers"] = {"count": 4, "batch_size": 16,
+                                       "pipeline": "overlap" if topology == "tree-downcast" else "blocking"}
+                # Workers of the other leaf go on by themselves for a while.
+                scenario["stop"] = {"epochs": 40}
+                scenario["execution"]["emulate"] = {"compute": True}
+                scenario["cluster"] = {"devices": {"default": {"seconds": {"16": 0.002}}}}
+                command = self.command(7, scenario, topology, "--backend", "mpi")
+                status, output, _ = self.disturbed(command, self.signal_rank(6, signal.SIGSTOP),
+                                                   self.path(topology, "updates.csv"))
+                self.assertEqual(status, 3, output)
+                self.assertIn("rank 6 (relay 1", output)
+                summary = self.summary(topology)
+                self.assertEqual(summary["status"], "stalled")
+                self.assert_books(topology)
+                for worker in self.rows(topology, "workers.csv"):
+                    accounted = sum(int(worker[outcome]) for outcome in ("applied", "dropped", "cancelled", "leftover"))
+                    self.assertGreaterEqual(accounted, int(worker["gradients"]))
+                    self.assertLessEqual(accounted, int(worker["gradients"]) + 1)
+
     def test_an_asynchronous_run_goes_on_without_it(self) -> None:
         scenario = endless("async") | {"stop": {"seconds": 8}}
         command = self.command(4, scenario, "run", "--backend", "mpi")

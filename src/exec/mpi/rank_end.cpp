@@ -78,6 +78,8 @@ void RankRun::take_record(const Other& other) {
         return row.worker_seq < received_[static_cast<std::size_t>(row.worker)] ||
                (!relays_.empty() && !stated_once_.emplace(row.worker, row.worker_seq).second);
     });
+    computed_.resize(received_.size());
+    for (const WorkerRow& row : record.workers) computed_[static_cast<std::size_t>(row.worker)] = row.gradients;
     for (std::size_t i = 0; i < record.relays.size() && i < relays_.size(); ++i) add(relays_[i], record.relays[i]);
     // A shard states what it has of each worker, whatever the worker knows of that, and comes before its workers.
     std::erase_if(record.shards, [this](const ShardRow& row) {
@@ -99,6 +101,26 @@ void RankRun::take_record(const Other& other) {
     rows.updates = std::move(record.updates);
     rows.shards = std::move(record.shards);
     if (input_.recorder != nullptr) input_.recorder->rows(rows);
+}
+
+// The worker has it as taken. Of the gradient itself no more is known than whose it was, and which.
+void RankRun::state_lost_in_relays() {
+    const bool all = std::all_of(others_.begin() + 1 + map_.worker_ranks(), others_.end(),
+                                 [](const Other& it) { return it.recorded; });
+    // Without records of gradients the root does not know which have come.
+    if (all || relays_.empty() || scenario_.topology == "sharded" || !scenario_.trace.gradients) return;
+    Actions lost;
+    for (WorkerId worker = 0; worker < static_cast<WorkerId>(computed_.size()); ++worker)
+        for (std::int64_t seq = received_[static_cast<std::size_t>(worker)];
+             seq < computed_[static_cast<std::size_t>(worker)]; ++seq) {
+            if (stated_once_.contains({worker, seq})) continue;
+            GradientRow& row = lost.gradients.emplace_back();
+            row.seq = row.read_version = -1;
+            row.worker = worker;
+            row.worker_seq = seq;
+            row.outcome = Outcome::leftover;
+        }
+    if (input_.recorder != nullptr) input_.recorder->rows(lost);
 }
 
 // Waits for every rank that is alive; of an abandoned run ranks that tell nothing for a few seconds are lost. Records
@@ -124,6 +146,7 @@ void RankRun::collect_records() {
     for (const auto& other : others_)
         if (other.recorded) take_record(other);
     std::rotate(others_.begin() + 1, others_.begin() + 1 + map_.relays, others_.end());
+    state_lost_in_relays();
 }
 
 void RankRun::close_books() {

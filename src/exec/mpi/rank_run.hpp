@@ -81,6 +81,8 @@ private:
     void give_record();
     void collect_records();
     void take_record(const Other& other);
+    /// States what a relay whose record never came has taken and nobody else knows of.
+    void state_lost_in_relays();
     void close_books();
     void abandon_run(Status status, const std::string& detail);
     void abandon_seats(Status status);
@@ -134,6 +136,7 @@ private:
     bool told_to_end_ = false;  ///< another rank was sent a signal
     bool interrupting_ = false;
     std::set<std::pair<WorkerId, std::int64_t>> stated_once_;  ///< rank 0, of a tree: gradients in the records so far
+    std::vector<std::int64_t> computed_;  ///< rank 0: gradients of each worker, where its record says so
     /// Rank 0: by shard and worker, the number behind that of the last gradient in the records so far.
     std::map<std::pair<std::int32_t, WorkerId>, std::int64_t> shard_stated_;
     std::vector<std::int64_t>

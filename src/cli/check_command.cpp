@@ -46,6 +46,7 @@ void print_roles(const Scenario& scenario, std::int64_t parameters, const sim::P
     }
     const auto relays = relay_lines(scenario, placement, hosts);
     for (std::size_t i = 0; i < relays.size(); ++i) row(i == 0 ? "relays" : "", relays[i]);
+    if (const std::string feeds = feeds_text(scenario); !feeds.empty()) row("weights", "from " + feeds);
     // Workers that are alike share a line, and many lines are cut short.
     constexpr int lines_max = 12;
     const auto seat = [](int worker) { return static_cast<std::size_t>(worker) + 1; };

@@ -98,6 +98,9 @@ ShardsSpec build_shards(const Node& topology) {
 
 void check_shards(const Node& root, const Scenario& scenario) {
     if (scenario.topology != "sharded") return;
+    if (timing_only(root) && scenario.cost.push_bytes == 0)
+        refuse(root.at("cost").at("push_bytes"), "cost.push_bytes",
+               "leaves the shards nothing to divide: expected 1 byte or more");
     const Node& protocol = root.at("protocol").at("name");
     if (scenario.protocol.name == "plugin")
         refuse(protocol, "protocol.name",

@@ -22,11 +22,19 @@ RelayConfig relay_of(const Scenario& scenario, const Tree::Relay& place) {
 std::string passed_on(const RelayConfig& relay) {
     if (relay.rounds) return "the sum of a round";
     if (relay.gradients > 1) return fmt::format("sums of {} gradients", relay.gradients);
-    return "each gradient as it is";
+    return "each gradient";
 }
 
 std::string counted(std::size_t count, const char* what) {
     return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
+}
+
+/// "to relays 6-7".
+std::string above(const Scenario& scenario, const Tree::Relay& first, const Tree::Relay& last) {
+    if (last.parent == 0) return "to the server";
+    const int own = scenario.lambda() + 1;
+    if (first.parent == last.parent) return fmt::format("to relay {}", first.parent - own);
+    return fmt::format("to relays {}-{}", first.parent - own, last.parent - own);
 }
 
 /// How far the last worker is from the root, and whom the root has to send to.
@@ -73,22 +81,53 @@ std::vector<std::string> relay_lines(const Scenario& scenario, const sim::Placem
         return a.workers() == b.workers() && a.children.size() == b.children.size();
     };
     std::vector<std::string> lines;
+    const auto siblings = [](const Tree::Relay& a, const Tree::Relay& b) {
+        return (a.parent == 0) == (b.parent == 0);  // the server, or relays one after the other
+    };
     for (std::size_t first = 0, last = 0; first < relays.size(); first = last + 1) {
         if (lines.size() == lines_max) {
             lines.push_back(fmt::format("... and {} more", relays.size() - first));
             break;
         }
-        for (last = first; last + 1 < relays.size() && alike(relays[first], relays[last + 1]);) ++last;
+        for (last = first; last + 1 < relays.size() && alike(relays[first], relays[last + 1]) &&
+                           siblings(relays[first], relays[last + 1]);)
+            ++last;
         const auto& one = relays[first];
         const bool leaf = one.children.front() <= scenario.lambda();
-        lines.push_back(
-            fmt::format("{} on {}: {} workers{} below each, passes on {}",
-                        first == last ? fmt::format("relay {}", first) : fmt::format("relays {}-{}", first, last),
-                        host(one) == host(relays[last]) ? host(one) : host(one) + " to " + host(relays[last]),
-                        one.workers(), leaf ? "" : fmt::format(" and {}", counted(one.children.size(), "relay")),
-                        passed_on(relay_of(scenario, one))));
+        lines.push_back(fmt::format(
+            "{} on {}: {}{} below{}, passes {} {}",
+            first == last ? fmt::format("relay {}", first) : fmt::format("relays {}-{}", first, last),
+            host(one) == host(relays[last]) ? host(one) : host(one) + " to " + host(relays[last]),
+            counted(static_cast<std::size_t>(one.workers()), "worker"),
+            leaf ? "" : fmt::format(" and {}", counted(one.children.size(), "relay")), first == last ? "" : " each",
+            passed_on(relay_of(scenario, one)), above(scenario, one, relays[last])));
     }
     return lines;
+}
+
+std::string feeds_text(const Scenario& scenario) {
+    const Tree tree = make_tree(scenario);
+    if (!tree.downcast()) return "";
+    constexpr std::size_t senders_max = 4, names_max = 6;
+    std::vector<std::vector<WorkerId>> fed(static_cast<std::size_t>(tree.lambda()) + 1);
+    for (WorkerId worker = 0; worker < tree.lambda(); ++worker)
+        fed[static_cast<std::size_t>(tree.feeder_of(worker))].push_back(worker);
+    std::string text;
+    std::size_t told = 0, others = 0;
+    for (std::size_t role = 0; role < fed.size(); ++role) {
+        if (fed[role].empty()) continue;
+        if (told == senders_max) {
+            ++others;
+            continue;
+        }
+        ++told;
+        text += (text.empty() ? "" : "; ") + (role == 0 ? std::string("server") : fmt::format("worker {}", role - 1)) +
+                " to ";
+        for (std::size_t i = 0; i < std::min(fed[role].size(), names_max); ++i)
+            text += (i > 0 ? ", " : "") + std::to_string(fed[role][i]);
+        if (fed[role].size() > names_max) text += fmt::format(" and {} more", fed[role].size() - names_max);
+    }
+    return others > 0 ? text + fmt::format("; and so on from {} more", others) : text;
 }
 
 int largest_shard(const Shards& shards) {

@@ -25,6 +25,9 @@ std::vector<std::string> shard_lines(const Scenario& scenario, std::int64_t para
 std::vector<std::string> relay_lines(const Scenario& scenario, const sim::Placement& placement,
                                      const std::vector<sim::HostInfo>& hosts);
 
+/// Who passes weights on to which workers, where they come down a tree of their own; empty elsewhere.
+std::string feeds_text(const Scenario& scenario);
+
 /// Gradient messages that relays send, for so many pushes of workers.
 double relayed_messages(const Scenario& scenario, double pushes);
 

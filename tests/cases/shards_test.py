@@ -29,6 +29,8 @@ REFUSED = (
     ({"cost": {"push_bytes": 10, "layers": [{"bytes": 10}]}}, "cost.layers", "has layers of its own"),
     ({"model": None, "cost": {"push_bytes": 10, "layers": [{"bytes": 4}, {"bytes": 5}]}}, "cost.layers",
      "have 9 bytes together, and push_bytes says 10"),
+    ({"model": None, "cost": {"push_bytes": 0}, "topology": {"name": "sharded"}}, "cost.push_bytes",
+     "nothing to divide: expected 1 byte or more"),
     ({"model": None, "cost": {"push_bytes": 10}, "topology": {"name": "sharded", "split": "layers"}},
      "topology.split", 'give cost.layers, or a cost.model that has them (rubato list models), or split by "bytes"'),
     ({"topology": {"name": "sharded", "servers_on": "workers"},

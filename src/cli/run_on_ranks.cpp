@@ -71,19 +71,22 @@ class Team {
 public:
     explicit Team(exec::Fabric& fabric) : fabric_(fabric) {}
     bool first() const { return fabric_.rank() == 0; }
+    /// How long a rank may be silent; a minute before anybody has said so.
+    void limit(double seconds) { limit_ns_ = static_cast<Time>(std::min(seconds, 1e9) * 1e9); }
+    Time limit_ns() const { return limit_ns_; }
 
     /// Runs `step` on every rank and goes on only if it went well on all, with the same result (a text) on all.
     /// Throws this rank's problem, or on rank 0 that of the first rank that has one; the others end silently.
     std::vector<std::string> agree(const std::function<std::string()>& step, bool same) {
         std::exception_ptr problem;
-        std::string mine;
-        try {
-            mine = "+" + step();
-        } catch (const std::exception& error) {
-            problem = std::current_exception();
-            mine = std::string("-") + error.what();
-        }
-        const auto all = fabric_.gather(mine);
+        const auto all = exec::meet({fabric_, limit_ns_, say_lost}, [&]() -> std::string {
+            try {
+                return "+" + step();
+            } catch (const std::exception& error) {
+                problem = std::current_exception();
+                return std::string("-") + error.what();
+            }
+        });
         std::string verdict;
         for (std::size_t i = 0; i < all.size() && verdict.empty(); ++i) {
             if (all[i].front() == '-') verdict = "rank " + std::to_string(i) + ": " + all[i].substr(1);
@@ -113,7 +116,13 @@ public:
     }
 
 private:
+    static void say_lost(int rank, Time silence_ns) {
+        error("rank " + std::to_string(rank) + " has not answered for " + std::to_string(silence_ns / 1'000'000'000) +
+              " s while ranks read the scenario and the data; the run ends before it begins");
+    }
+
     exec::Fabric& fabric_;
+    Time limit_ns_ = 60'000'000'000;
 };
 
 /// What the run goes on from: rank 0 reads it, and tells the others what their roles need.
@@ -155,6 +164,7 @@ void run_rank(const RunOptions& options, exec::Fabric& fabric, Outcome& outcome)
         },
         true);
     const Scenario& scenario = loaded.scenario;
+    team.limit(scenario.stall_timeout_s);
     const std::string directory = directory_of(options, loaded);
     std::optional<DirectoryLock> lock;
     std::optional<int> earlier;
@@ -228,9 +238,8 @@ void run_rank(const RunOptions& options, exec::Fabric& fabric, Outcome& outcome)
         result = exec::run_ranks(input, fabric);
         return result.report;
     });
-    const exec::Leaving leaving{
-        fabric, static_cast<Time>(std::min(scenario.stall_timeout_s, 1e9) * 1e9),
-        [map = exec::rank_map(scenario), hosts](int rank, Time silence_ns) {
+    const exec::Patience patience{
+        fabric, team.limit_ns(), [map = exec::rank_map(scenario), hosts](int rank, Time silence_ns) {
             error((rank < 0 ? "some rank" : exec::rank_text(map, hosts, rank)) + " has not answered for " +
                   std::to_string(silence_ns / 1'000'000'000) + " s; " +
                   (rank == 0 ? "the run ends, perhaps without its summary" : "the run is whole"));
@@ -239,17 +248,17 @@ void run_rank(const RunOptions& options, exec::Fabric& fabric, Outcome& outcome)
         if (report.oversubscribed) warn("more ranks on this host than cores: times are those of ranks that take turns");
         if (report.bound_to_one_core && !report.oversubscribed)
             warn("ranks are bound to a core each, where computation and messages take turns: mpirun --bind-to none");
-        exec::keep_alive(leaving, [&] { outcome.status = conclude(options, directory, *recorder, report); });
+        exec::keep_alive(patience, [&] { outcome.status = conclude(options, directory, *recorder, report); });
     } else {
         outcome.status = report.status == Status::finished ? exit_finished : exit_ended_otherwise;
     }
     outcome.abandoned = result.abandoned || report.status == Status::disk_full;
     if (outcome.abandoned) return;
     if (team.first())
-        exec::let_go(leaving, outcome.status);
+        exec::let_go(patience, outcome.status);
     else
-        exec::wait_to_leave(leaving);
-    exec::limit_farewell(leaving, outcome.status);
+        exec::wait_to_leave(patience);
+    exec::limit_farewell(patience, outcome.status);
 }
 
 }  // namespace

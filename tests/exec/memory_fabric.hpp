@@ -82,7 +82,6 @@ public:
         std::erase_if(net_.at(rank_).posted, [&](const auto& posted) { return posted.ticket == receive; });
     }
     void broadcast(void*, std::size_t) override {}
-    std::vector<std::string> gather(const std::string& text) override { return {text}; }
     void barrier() override {}
     [[noreturn]] void abort(int) override { throw exec::FabricError("aborted"); }
 

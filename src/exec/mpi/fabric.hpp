@@ -50,8 +50,7 @@ public:
     virtual void cancel(Ticket receive) = 0;
 
     /// All ranks together, in the same order everywhere; blocking.
-    virtual void broadcast(void* data, std::size_t bytes) = 0;             ///< from rank 0
-    virtual std::vector<std::string> gather(const std::string& text) = 0;  ///< to rank 0, by rank; elsewhere empty
+    virtual void broadcast(void* data, std::size_t bytes) = 0;  ///< from rank 0
     virtual void barrier() = 0;
 
     /// Ends the program on all ranks at once, those that do not answer included.

@@ -108,24 +108,6 @@ public:
     void broadcast(void* data, std::size_t bytes) override {
         check(MPI_Bcast(data, int_of(bytes), MPI_BYTE, 0, comm_), "MPI_Bcast");
     }
-    std::vector<std::string> gather(const std::string& text) override {
-        const int own = int_of(text.size());
-        const auto ranks = static_cast<std::size_t>(rank_ == 0 ? size_ : 0);
-        std::vector<int> sizes(ranks), offsets(ranks);
-        check(MPI_Gather(&own, 1, MPI_INT, sizes.data(), 1, MPI_INT, 0, comm_), "MPI_Gather");
-        std::size_t total = 0;
-        for (std::size_t i = 0; i < ranks; ++i) {
-            offsets[i] = int_of(total);
-            total += static_cast<std::size_t>(sizes[i]);
-        }
-        std::string all(total, '\0');
-        check(MPI_Gatherv(text.data(), own, MPI_CHAR, all.data(), sizes.data(), offsets.data(), MPI_CHAR, 0, comm_),
-              "MPI_Gatherv");
-        std::vector<std::string> texts;
-        for (std::size_t i = 0; i < ranks; ++i)
-            texts.push_back(all.substr(static_cast<std::size_t>(offsets[i]), static_cast<std::size_t>(sizes[i])));
-        return texts;
-    }
     void barrier() override { check(MPI_Barrier(comm_), "MPI_Barrier"); }
 
     [[noreturn]] void abort(int status) override {

@@ -44,8 +44,8 @@ struct Note {
 };
 static_assert(std::is_trivially_copyable_v<Note>);
 
-/// Tags: notes, the words of rank_leave.cpp, and payloads, a tag for each pair of roles of two ranks.
-inline constexpr int note_tag = 0, leave_tag = 1, payload_tag = 16;
+/// Tags: notes, the words of rank_leave.cpp and rank_meet.cpp, and payloads, a tag for each pair of roles of two ranks.
+inline constexpr int note_tag = 0, leave_tag = 1, meet_tag = 2, payload_tag = 16;
 
 /// Where roles live: the server on rank 0, workers on the ranks after it, `workers_per_rank` on each, and then the
 /// relays of a tree, or the other shards, each on a rank of its own.

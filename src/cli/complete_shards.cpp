@@ -17,10 +17,6 @@ bool is_sharded(const Node& root) {
 
 void check_workers(const Node& root) {
     const Node& workers = root.at("workers");
-    if (const Node* pipeline = workers.find("pipeline"); pipeline != nullptr && pipeline->text == "overlap")
-        refuse(*pipeline, "workers.pipeline",
-               "not yet built for sharded servers, whose parts an overlapping worker would have to swap in together: "
-               "expected \"blocking\"");
     const Node* communication = workers.find("communication");
     if (communication == nullptr) return;
     for (const char* key : {"push_every", "pull_every"})

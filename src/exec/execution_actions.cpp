@@ -107,7 +107,7 @@ void Execution::act(Seat& seat, const Place& action) {
     for (const BufferId held : {action.weights, action.part.buffer})
         if (held != no_buffer) office_.retain(held);
     const auto job = office_.locked([&](auto& pool) { return learn::resolve(action, whole, pool); });
-    give(*(seat.compute_lane ? seat.compute_lane : seat.apply_lane), [this, &seat, job, action, whole] {
+    give(*(seat.apply_lane ? seat.apply_lane : seat.compute_lane), [this, &seat, job, action, whole] {
         learn::run(job);
         const Time end = clock();
         for (const BufferId held : {action.weights, action.part.buffer})

@@ -21,7 +21,8 @@ REFUSED = (
     ({"evaluate": {"mode": "pause", "every_epochs": 1}}, "evaluate.mode", 'expected "deferred" or "rank"'),
     ({"workers": {"count": 3, "batch_size": 10, "communication": {"push_every": 2}}},
      "workers.communication.push_every", "expected 1"),
-    ({"workers": {"count": 3, "batch_size": 10, "pipeline": "overlap"}}, "workers.pipeline", 'expected "blocking"'),
+    ({"protocol": {"name": "ssp"}, "workers": {"count": 3, "batch_size": 10, "pipeline": "overlap"}},
+     "workers.pipeline", 'expected "blocking"'),
     ({"topology": {"name": "sharded", "shards": 5, "servers_on": "workers"}}, "", "there are 3; topology.servers_on"),
     ({"topology": {"name": "sharded", "shards": 0}}, "topology.shards", "found the number 0"),
     ({"topology": {"name": "sharded", "split": "layer"}}, "topology.split", 'did you mean "layers"?'),
@@ -113,6 +114,41 @@ class Shards(Case):
                     summary = self.summary(run)
                     self.assertEqual(summary["weights_hash"], one["weights_hash"])
                     self.assertEqual(summary["shards"]["mixed_gradients"], 0)
+
+    def test_workers_overlap_and_a_replay_finds_the_same(self) -> None:
+        for pull in ("prefetch", "latest"):
+            for backend in ("sim", "local"):
+                with self.subTest(pull=pull, backend=backend):
+                    workers = {"count": 3, "batch_size": 10, "pipeline": "overlap", "pull": pull}
+                    run = self.run_scenario(learning(workers=workers, data={
+                        "samples": 200, "shape": [4, 4, 1], "sampling": "strided"}), "--backend", backend, "--events")
+                    summary = self.summary(run)
+                    started = sum(summary["gradients"].values())
+                    for shard in summary["shards"]["each"][:2]:
+                        told = sum(shard[key] for key in ("applied", "dropped", "cancelled", "leftover"))
+                        self.assertEqual(told, started)
+                    if pull == "prefetch":
+                        self.assertEqual((summary["samples"], started), (200, 20))
+                    done = self.call("replay", run, "--weights")
+                    self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+                    self.assertIn(summary["weights_hash"], done.stdout)
+
+    def test_parts_move_behind_computation(self) -> None:
+        """Both parts of a gradient take 10 ms, one after the other on the worker's link, as a computation takes."""
+        def timed(network: str, **workers: object) -> dict:
+            return self.summary(self.run_scenario({
+                "cost": {"push_bytes": "10 MB"}, "data": {"samples": 100000},
+                "workers": {"count": 2, "batch_size": 10, **workers}, "protocol": {"name": "async"},
+                "topology": {"name": "sharded", "shards": 2, "split": "bytes"}, "stop": {"gradients": 300},
+                "cluster": {"network": {"model": network, "star": {"bandwidth": "1 GBps"}},
+                            "devices": {"default": {"seconds": {"10": 0.03}}}}}))
+        for network in ("flow", "simgrid"):
+            with self.subTest(network):
+                plain, hidden = timed(network), timed(network, pipeline="overlap")
+                self.assertLess(plain["compute_utilization"], 0.65)
+                self.assertGreater(hidden["compute_utilization"], 0.97)
+                self.assertGreater(hidden["communication_hidden_fraction"], 0.97)
+                self.assertLess(hidden["time_s"], 0.67 * plain["time_s"])
 
     def test_what_cannot_go_together_is_refused(self) -> None:
         for more, key, told in REFUSED:

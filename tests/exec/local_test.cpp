@@ -218,6 +218,29 @@ TEST_CASE("local: with shards, hardsync ends with the weights of one simulated s
         }
 }
 
+TEST_CASE("local: workers of shards that overlap keep every book, and replay") {
+    for (const char* protocol : {"n-softsync", "async"})
+        for (const Pull pull : {Pull::prefetch, Pull::latest})
+            for (const int shards : {1, 2, 5}) {
+                auto scenario = small_training(protocol, 5, 16);
+                scenario.workers.pipeline = Pipeline::overlap;
+                scenario.workers.pull = pull;
+                scenario.data.sampling = Sampling::strided;
+                scenario.topology = "sharded";
+                scenario.shards = {shards, false, false};
+                const auto task = learn::make_task(scenario);
+                const auto local = run_here(scenario, *task);
+                CAPTURE(protocol);
+                CAPTURE(shards);
+                REQUIRE(local.report.status == Status::finished);
+                auto told = scenario;
+                if (pull == Pull::latest) told.stop = {};  // what ends an epoch may reach beyond it
+                REQUIRE_NOTHROW(check_shard_books(told, task->samples(), local.ledger, local.ledger.told(), shards));
+                const auto same = replay_text(local.log, scenario, *task);
+                CHECK_MESSAGE(same.same, same.difference);
+            }
+}
+
 TEST_CASE("local: every stop criterion ends the run") {
     auto scenario = small_training("async", 3, 16);
     const auto task = learn::make_task(scenario);

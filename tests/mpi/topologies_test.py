@@ -74,6 +74,22 @@ class TopologiesTest(LaunchTest):
         self.assertEqual(weights["hardsync"], simulated["weights_hash"])
         self.assertEqual(weights["bsp"], simulated["weights_hash"])
 
+    def test_workers_of_shards_overlap(self) -> None:
+        for pull in ("prefetch", "latest"):
+            with self.subTest(pull):
+                out = f"overlapping-{pull}"
+                scenario = learning({"name": "async"}, 3, hidden=30) | {
+                    "topology": {"name": "sharded", "shards": 2, "split": "layers"}}
+                scenario["workers"] |= {"pipeline": "overlap", "pull": pull}
+                scenario["data"]["sampling"] = "strided"
+                summary = self.run_on("mpi", scenario, out, ranks=5)
+                self.assertEqual((summary["backend"], summary["status"]), ("mpi", "finished"))
+                self.assert_replays(out, "--weights")
+                started = sum(summary["gradients"].values())
+                for each in summary["shards"]["each"]:
+                    told = sum(each[outcome] for outcome in ("applied", "dropped", "cancelled", "leftover"))
+                    self.assertEqual(told, started)
+
 
 if __name__ == "__main__":
     unittest.main()

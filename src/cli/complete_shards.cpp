@@ -79,8 +79,6 @@ void complete_shards(const Node& root) {
     if (const Node* checkpoint = execution.find("checkpoint"))
         refuse(*checkpoint, "execution.checkpoint",
                "not yet built for sharded servers, which are at versions of their own");
-    if (const Node* emulate = execution.find("emulate"))
-        refuse(*emulate, "execution.emulate", "not yet built for sharded servers, whose messages are parts of a model");
 }
 
 ShardsSpec build_shards(const Node& topology) {

@@ -142,8 +142,7 @@ void Execution::abandon(Seat& seat, const std::deque<Event>& pending, Status sta
 std::int64_t Execution::payload_bytes(Channel channel, const Slice& payload) const {
     const auto bytes = payload.count * static_cast<std::int64_t>(sizeof(float));
     if (input_.emulated == nullptr) return bytes;
-    const auto& costs = *input_.emulated;
-    return std::max(bytes, channel == Channel::weights ? costs.pull_bytes : costs.push_bytes);
+    return std::max(bytes, input_.emulated->bytes(channel == Channel::weights, {payload.first, payload.count}));
 }
 
 void Execution::span(RoleId role, const char* kind, Time begin, Time end, RoleId peer, std::int64_t bytes) {

@@ -16,7 +16,6 @@ REFUSED = (
     ({"protocol": {"name": "async", "warm_start": {"epochs": 1}}}, "protocol.warm_start", "not yet built"),
     ({"optimizer": {"staleness_rule": "delay-compensation"}}, "optimizer.staleness_rule", "of which shards have"),
     ({"execution": {"checkpoint": {"every_updates": 5}}}, "execution.checkpoint", "not yet built"),
-    ({"execution": {"emulate": {"messages": True}}}, "execution.emulate", "not yet built"),
     ({"faults": [{"workers": [0], "at_s": 1}]}, "faults[0].workers", "links may carry less"),
     ({"evaluate": {"mode": "pause", "every_epochs": 1}}, "evaluate.mode", 'expected "deferred" or "rank"'),
     ({"workers": {"count": 3, "batch_size": 10, "communication": {"push_every": 2}}},
@@ -149,6 +148,30 @@ class Shards(Case):
                 self.assertGreater(hidden["compute_utilization"], 0.97)
                 self.assertGreater(hidden["communication_hidden_fraction"], 0.97)
                 self.assertLess(hidden["time_s"], 0.67 * plain["time_s"])
+
+    def test_a_rehearsal_takes_the_time_of_parts(self) -> None:
+        """Parts of a worker share its link, so that a model takes what it would take as one message."""
+        run = self.run_scenario(learning(
+            2, topology={"name": "sharded", "shards": 2, "split": "bytes"}, stop={"epochs": 1},
+            cost={"push_bytes": "300kB", "pull_bytes": "200kB"},
+            cluster={"network": {"star": {"bandwidth": "10MBps", "latency": "1ms", "server_bandwidth": "1GBps"}},
+                     "devices": {"default": {"a": 0.02}}, "server": {"update_s": 0.002}},
+            execution={"emulate": {"compute": True, "messages": True, "network": True}}), "--backend", "local",
+            "--events")
+        self.assertEqual(self.call("replay", run).returncode, 0)
+        gradients = self.rows(run)
+        pushes = sum(row["push_ns"] != "" for row in gradients)
+        self.assertEqual(sum(self.each(run, "bytes_in")), 300_000 * pushes)
+        for shard, row in zip(self.summary(run)["shards"]["each"], self.rows(run, "servers.csv")):
+            self.assertAlmostEqual(shard["bytes_in"], 150_000 * pushes, delta=2000 * pushes)
+            self.assertGreaterEqual(float(row["update_s"]), 0.002 * shard["updates"])
+        for row in gradients:
+            if row["end_ns"]:
+                self.assertGreaterEqual(int(row["end_ns"]) - int(row["begin_ns"]), 20_000_000)
+        for row in self.rows(run, "workers.csv"):
+            moved = float(row["push_queued_s"]) + float(row["push_moving_s"])
+            self.assertGreaterEqual(moved, 0.032 * (int(row["gradients"]) - 1))
+            self.assertLess(moved, 0.064 * int(row["gradients"]))
 
     def test_what_cannot_go_together_is_refused(self) -> None:
         for more, key, told in REFUSED:

@@ -174,7 +174,7 @@ TEST_CASE("local: a worker that passes weights on takes none of the server's tim
     const auto task = learn::make_task(scenario);
     trace::EmulatedCosts costs;
     costs.slow.assign(5, 1);
-    costs.pull_s = 0.0005;
+    costs.servers[0].pull_s = 0.0005;
     const auto run = run_here(scenario, *task, nullptr, &costs);
     REQUIRE(run.report.status == Status::finished);
     const auto& server = run.report.servers[0];
@@ -329,7 +329,7 @@ TEST_CASE("local: messages over emulated links take their time, one after anothe
         costs.slow = {1, 1, 1};
         costs.push_bytes = 20'000;
         costs.pull_bytes = 10'000;
-        costs.pull_s = 1e-4;  // replies come from a lane
+        costs.servers[0].pull_s = 1e-4;  // replies come from a lane
         costs.to_server.assign(3, {2e6, 0.002});
         costs.from_server.assign(3, {2e6, 0.001});
         exec::RunInput input;

@@ -151,13 +151,13 @@ class Shards(Case):
 
     def test_a_rehearsal_takes_the_time_of_parts(self) -> None:
         """Parts of a worker share its link, so that a model takes what it would take as one message."""
-        run = self.run_scenario(learning(
+        scenario = learning(
             2, topology={"name": "sharded", "shards": 2, "split": "bytes"}, stop={"epochs": 1},
             cost={"push_bytes": "300kB", "pull_bytes": "200kB"},
             cluster={"network": {"star": {"bandwidth": "10MBps", "latency": "1ms", "server_bandwidth": "1GBps"}},
                      "devices": {"default": {"a": 0.02}}, "server": {"update_s": 0.002}},
-            execution={"emulate": {"compute": True, "messages": True, "network": True}}), "--backend", "local",
-            "--events")
+            execution={"emulate": {"compute": True, "messages": True, "network": True}})
+        run = self.run_scenario(scenario, "--backend", "local", "--events")
         self.assertEqual(self.call("replay", run).returncode, 0)
         gradients = self.rows(run)
         pushes = sum(row["push_ns"] != "" for row in gradients)
@@ -172,6 +172,9 @@ class Shards(Case):
             moved = float(row["push_queued_s"]) + float(row["push_moving_s"])
             self.assertGreaterEqual(moved, 0.032 * (int(row["gradients"]) - 1))
             self.assertLess(moved, 0.064 * int(row["gradients"]))
+        scenario["workers"]["pipeline"] = "overlap"
+        hidden = self.summary(self.run_scenario(scenario, "--backend", "local"))
+        self.assertGreater(hidden["compute_utilization"], self.summary(run)["compute_utilization"] + 0.1)
 
     def test_what_cannot_go_together_is_refused(self) -> None:
         for more, key, told in REFUSED:

@@ -129,15 +129,6 @@ void print_routes(const Scenario& scenario, const Shards& shards, sim::Network& 
     }
 }
 
-/// What messages of a shard cost.
-CostSpec cost_of(const Scenario& scenario, const Shards& shards, int shard) {
-    CostSpec cost = scenario.cost;
-    if (!shards.any()) return cost;
-    cost.push_bytes = shards.bytes(cost.push_bytes, shards.range(shard));
-    cost.pull_bytes = shards.bytes(cost.pull_bytes, shards.range(shard));
-    return cost;
-}
-
 void print_network(const Scenario& scenario, const Shards& shards, sim::Network& network,
                    const sim::Placement& placement) {
     const NetworkSpec& spec = scenario.cluster.network;

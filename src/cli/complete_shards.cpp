@@ -17,10 +17,6 @@ bool is_sharded(const Node& root) {
 
 void check_workers(const Node& root) {
     const Node& workers = root.at("workers");
-    if (const Node* pipeline = workers.find("pipeline"); pipeline != nullptr && pipeline->text == "overlap")
-        refuse(*pipeline, "workers.pipeline",
-               "not yet built for sharded servers, whose parts an overlapping worker would have to swap in together: "
-               "expected \"blocking\"");
     const Node* communication = workers.find("communication");
     if (communication == nullptr) return;
     for (const char* key : {"push_every", "pull_every"})
@@ -83,8 +79,6 @@ void complete_shards(const Node& root) {
     if (const Node* checkpoint = execution.find("checkpoint"))
         refuse(*checkpoint, "execution.checkpoint",
                "not yet built for sharded servers, which are at versions of their own");
-    if (const Node* emulate = execution.find("emulate"))
-        refuse(*emulate, "execution.emulate", "not yet built for sharded servers, whose messages are parts of a model");
 }
 
 ShardsSpec build_shards(const Node& topology) {

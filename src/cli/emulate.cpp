@@ -33,21 +33,38 @@ void add_routes(const Scenario& scenario, sim::Simulation& simulation, trace::Em
         const auto [bytes_per_s, latency_s] = simulation.network().route(from, to);
         return trace::EmulatedCosts::Route{bytes_per_s, latency_s};
     };
-    for (std::size_t role = 1; role < hosts.size(); ++role) {
-        const auto id = static_cast<RoleId>(role);
-        const RoleId server = id <= lambda ? tree.server_of(id - 1) : tree.relay(id).parent;
-        const auto there = hosts[static_cast<std::size_t>(server)];
-        costs.to_server.push_back(route(hosts[role], there));
-        costs.from_server.push_back(route(there, hosts[role]));
+    const auto add = [&](RoleId below, RoleId above) {
+        const auto here = hosts[static_cast<std::size_t>(below)], there = hosts[static_cast<std::size_t>(above)];
+        costs.to_server.push_back(route(here, there));
+        costs.from_server.push_back(route(there, here));
+    };
+    if (costs.shards.any()) {
+        for (RoleId worker = 1; worker <= lambda; ++worker)
+            for (int shard = 0; shard < costs.shards.count(); ++shard) add(worker, costs.shards.role(shard));
+        return;
     }
+    for (RoleId role = 1; role < static_cast<RoleId>(hosts.size()); ++role)
+        add(role, role <= lambda ? tree.server_of(role - 1) : tree.relay(role).parent);
+}
+
+std::vector<trace::EmulatedCosts::ServerSeconds> server_seconds(const Scenario& scenario, const Shards& shards) {
+    std::vector<trace::EmulatedCosts::ServerSeconds> seconds;
+    for (int shard = 0; shard < shards.count(); ++shard) {
+        const CostSpec cost = cost_of(scenario, shards, shard);
+        const ServerCostSpec& server = scenario.cluster.server;
+        seconds.push_back({server.push(cost), server.pull(cost), server.update(cost)});
+    }
+    return seconds;
 }
 
 }  // namespace
 
-std::unique_ptr<trace::EmulatedCosts> emulated_costs(const Scenario& scenario) {
+std::unique_ptr<trace::EmulatedCosts> emulated_costs(const Scenario& scenario, std::int64_t parameters) {
     const EmulateSpec& emulate = scenario.emulate;
     if (!emulate.any()) return nullptr;
     auto costs = std::make_unique<trace::EmulatedCosts>();
+    costs->shards = make_shards(scenario, parameters);
+    costs->servers.resize(static_cast<std::size_t>(costs->shards.count()));
     costs->slow.assign(static_cast<std::size_t>(scenario.lambda()), 1);
     for (const auto& [worker, factor] : emulate.slow) costs->slow[static_cast<std::size_t>(worker)] = factor;
     if (emulate.messages) {
@@ -64,10 +81,7 @@ std::unique_ptr<trace::EmulatedCosts> emulated_costs(const Scenario& scenario) {
         const double factor = machine->noise.factor({role, worker_seq, samples, begin_ns, seconds});
         return machine->pace.seconds(role, worker_seq, begin_ns, seconds * factor + placement.sum_seconds(role));
     };
-    const ServerCostSpec& server = scenario.cluster.server;
-    costs->push_s = server.push(scenario.cost);
-    costs->pull_s = server.pull(scenario.cost);
-    costs->update_s = server.update(scenario.cost);
+    costs->servers = server_seconds(scenario, costs->shards);
     return costs;
 }
 

@@ -10,6 +10,6 @@ namespace rubato::cli {
 
 /// Null where the scenario asks for nothing of the kind. Compute times are those that a simulation would draw, noise
 /// included. The scenario must outlive the result. Throws PlatformError for a platform that only SimGrid can read.
-std::unique_ptr<trace::EmulatedCosts> emulated_costs(const Scenario& scenario);
+std::unique_ptr<trace::EmulatedCosts> emulated_costs(const Scenario& scenario, std::int64_t parameters);
 
 }  // namespace rubato::cli

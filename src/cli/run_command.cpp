@@ -47,7 +47,7 @@ int run_command(const RunOptions& options) {
     output.places = backend->places();
     output.one_thread = backend->one_thread();
     const auto task = scenario.model.gradients ? learn::make_task(scenario) : nullptr;
-    const auto emulated = options.backend == "sim" ? nullptr : emulated_costs(scenario);
+    const auto emulated = options.backend == "sim" ? nullptr : emulated_costs(scenario, loaded.parameters);
 
     if (resumed) output.resume = recorder_resume(*resumed);
     trace::Recorder recorder(scenario, output);

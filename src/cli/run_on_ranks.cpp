@@ -194,7 +194,7 @@ void run_rank(const RunOptions& options, exec::Fabric& fabric, Outcome& outcome)
     auto hosts = team.agree(
         [&] {
             task = learn::make_task(scenario);
-            emulated = emulated_costs(scenario);
+            emulated = emulated_costs(scenario, task->parameters());
             return host_name();
         },
         false);

@@ -200,9 +200,10 @@ struct Update {
     }
 };
 
-/// Copies `part` into the same place of `whole` (no_buffer: a new one, with the contents of `weights`), in the compute
-/// lane of a worker and the apply lane of a server; ends in Placed. A part without a buffer: nothing is copied. Takes
-/// over the role's reference to `whole`, which nobody else has, and holds `weights` and the part.
+/// Copies `part` into the same place of `whole` (no_buffer: a new one, with the contents of `weights`), in the apply
+/// lane of a server or of a worker that overlaps, and the compute lane of any other worker; ends in Placed. A part
+/// without a buffer: nothing is copied. Takes over the role's reference to `whole`, which nobody else has, and holds
+/// `weights` and the part.
 struct Place {
     static constexpr std::string_view kind = "place";
     ActionId id = 0;

@@ -19,7 +19,7 @@ void OverlapWorker::on(Time now, const Start& event, Actions& actions) {
     books_.idle_ns += std::max<Time>(0, now - books_.sum_ns());
     since_ns_ = asked_ns_ = now;
     if (!is_fed()) return;
-    answer_ = {true, {}, now, now, 0, 0, now, now};  // no word is to come
+    answer_ = {{now, now, 0, 0, now, now}, true, {}};  // no word is to come
     try_begin(now, actions);
 }
 
@@ -47,14 +47,14 @@ void OverlapWorker::on_reply(Time now, const Delivered& event, const Reply& repl
     ++replies_;
     asked_ = false;
     if (stopping_) return try_leave(now, actions);
-    answer_ = {true, reply.batch, asked_ns_, event.sent_ns, reply.held_ns, reply.queued_ns, event.started_ns, now};
+    answer_ = {{asked_ns_, event.sent_ns, reply.held_ns, reply.queued_ns, event.started_ns, now}, true, reply.batch};
     try_begin(now, actions);
 }
 
 void OverlapWorker::on_fed(Time now, const Delivered& event, Actions& actions) {
     ++replies_;
     if (stopping_) return try_leave(now, actions);
-    answer_ = {true, {}, event.sent_ns, event.sent_ns, 0, 0, event.started_ns, now};
+    answer_ = {{event.sent_ns, event.sent_ns, 0, 0, event.started_ns, now}, true, {}};
     pass_on(actions);
 }
 
@@ -72,7 +72,7 @@ void OverlapWorker::try_begin(Time now, Actions& actions) {
     // Without any weights of its own, or before the first word, there is nothing to begin with.
     if (!answer_.there && (!latest || weights_ == no_buffer || begun_ == config_.begun)) return;
     const Batch batch = latest ? own_batch(config_.data, config_.worker, begun_) : answer_.batch;
-    if (answer_.there) book_wait(now);
+    if (answer_.there) book_wait(books_, since_ns_, now, answer_);
     if (next_weights_ != no_buffer) {
         let_go(weights_, actions);
         weights_ = std::exchange(next_weights_, no_buffer);
@@ -102,20 +102,6 @@ void OverlapWorker::inquire(Time now, Actions& actions) {
     ++books_.inquiries;
     ++sends_under_way_;
     actions.send<Inquiry>(next_id(), config_.server, Channel::control, {}, next_version_);
-}
-
-// As in the blocking pipeline, for as much of it as lies in the wait.
-void OverlapWorker::book_wait(Time now) {
-    const Time begin = std::max(since_ns_, answer_.asked_ns);
-    const Time exposed = std::max<Time>(0, std::min(now, answer_.came_ns) - since_ns_);
-    const Time moving = std::clamp<Time>(answer_.came_ns - std::max(answer_.started_ns, since_ns_), 0, exposed);
-    const Time before_send = std::clamp<Time>(answer_.sent_ns - begin, 0, exposed - moving);
-    const Time held = std::min(answer_.held_ns, before_send);
-    const Time queued = std::min(answer_.queued_ns, before_send - held);
-    books_.policy_wait_ns += held;
-    books_.apply_wait_ns += queued;
-    books_.pull_moving_ns += moving;
-    books_.pull_request_ns += now - since_ns_ - held - queued - moving;
 }
 
 void OverlapWorker::on(Time now, const GradientReady& event, Actions& actions) {
@@ -150,9 +136,7 @@ void OverlapWorker::on(Time now, const Taken& event, Actions& actions) {
         pass_on(actions);
     } else if (event.id == push_) {
         if (phase_ == Phase::ready && !stopping_) {
-            const Time queued = std::clamp<Time>(event.started_ns - since_ns_, 0, now - since_ns_);
-            books_.push_queued_ns += queued;
-            books_.push_moving_ns += now - since_ns_ - queued;
+            book_push(books_, since_ns_, now, event.started_ns);
             since_ns_ = now;
         }
         push_ = 0;

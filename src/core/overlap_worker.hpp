@@ -88,8 +88,6 @@ private:
     void cut_short(Time now, Actions& actions);
     void try_leave(Time now, Actions& actions);
     void state_lost(Outcome of_push, Actions& actions) const;
-    /// Splits the wait for an answer that ends now.
-    void book_wait(Time now);
     void close_books(Time now);
     Time& open_account(WorkerRow& books) const;
     void let_go(BufferId& buffer, Actions& actions) {
@@ -100,13 +98,10 @@ private:
     bool is_fed() const { return config_.feeder >= 0; }
 
     /// The answer to the last inquiry, for the next gradient.
-    struct Answer {
+    struct Next : Answer {
         bool there = false;
-        Batch batch;        ///< prefetch
-        Time asked_ns = 0;  ///< when this worker asked
-        Time sent_ns = 0, held_ns = 0, queued_ns = 0;
-        Time started_ns = 0, came_ns = 0;
-        bool operator==(const Answer&) const = default;
+        Batch batch;  ///< prefetch
+        bool operator==(const Next&) const = default;
     };
 
     OverlapConfig config_;
@@ -116,7 +111,7 @@ private:
     BufferId next_weights_ = no_buffer;  ///< that have come since; no_buffer: none
     Version next_version_ = 0;           ///< the newest that it holds
     Time weights_asked_ns_ = 0;          ///< when it asked for weights_
-    Answer answer_;
+    Next answer_;
     bool asked_ = true;  ///< the first word of all comes unasked
     Time asked_ns_ = 0;
 

@@ -168,7 +168,9 @@ std::vector<Role> make_roles(const Scenario& scenario, std::int64_t samples, std
         const std::int64_t begun = state ? state->server.begun.at(at) : 0;
         const WorkerRow books = state ? state->books.at(at) : WorkerRow{};
         if (config.shards.any()) {
-            roles.emplace_back(Boxed(ShardWorker({worker, config.shards, word, traits(policy).rounds})));
+            roles.emplace_back(
+                Boxed(ShardWorker({worker, config.shards, word, traits(policy).rounds, scenario.workers.overlaps(),
+                                   scenario.workers.draw_themselves(), dealer})));
             continue;
         }
         if (scenario.workers.overlaps()) {

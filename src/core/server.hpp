@@ -172,8 +172,9 @@ private:
     void feed_below(Actions& actions);
 
     // server_shards.cpp: one of several, each with a part of the model
-    /// Whether it names the batches: where they come in rounds, all deal alike; otherwise shard 0 does.
-    bool deals() const { return config_.shard == 0 || traits_.rounds; }
+    /// Whether it names the batches: where they come in rounds, or workers draw them, all know them alike; otherwise
+    /// shard 0 does.
+    bool deals() const { return config_.shard == 0 || traits_.rounds || config_.draw_themselves; }
     /// Calls f(role) with every other shard that owns something.
     template <class F>
     void for_others(F&& f) const {

@@ -33,10 +33,12 @@ void Server::on_other(Time now, const Delivered& event, Actions& actions) {
     }
 }
 
-// Where batches come in rounds, every shard finds out by itself.
+// Where batches come in rounds, or workers draw them, every shard finds out by itself. One that asks ahead still has to
+// push what it was dealt.
 void Server::tell_idle(WorkerId worker, Actions& actions) {
-    if (config_.shard > 0 || traits_.rounds) return;
-    const std::int64_t pushes = peer(worker + 1).pushes;
+    if (config_.shard > 0 || traits_.rounds || config_.draw_themselves) return;
+    const Peer& its = peer(worker + 1);
+    const std::int64_t pushes = its.pushes + static_cast<std::int64_t>(outstanding(its).size());
     for_others([&](RoleId role) {
         ++sends_under_way_;
         actions.send<Idle>(next_id(), role, Channel::control, {}, worker, pushes);

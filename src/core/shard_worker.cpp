@@ -10,11 +10,16 @@ ShardWorker::ShardWorker(const ShardWorkerConfig& config) : config_(config) {
     for (int shard = 0; shard < config.shards.used(); ++shard)
         sides_.emplace_back(
             Side{.shard = shard, .role = config.shards.role(shard), .range = config.shards.range(shard)});
-    read_.resize(sides_.size());
+    gradient_.read.resize(sides_.size());
+    unanswered_ = sides_.size();
     books_.worker = config.worker;
 }
 
 void ShardWorker::step(Time now, const Event& event, Actions& actions) {
+    if (config_.overlaps) {
+        if (phase_ == Phase::computing && !stopping_ && untaken_ + unanswered_ > 0) books_.hidden_ns += now - seen_ns_;
+        seen_ns_ = now;
+    }
     std::visit([&](const auto& alternative) { on(now, alternative, actions); }, event);
 }
 
@@ -26,9 +31,13 @@ ShardWorker::Side& ShardWorker::side_of(RoleId role) {
 }
 
 void ShardWorker::on(Time now, const Start& event, Actions&) {
-    weights_.begin(event.weights);
+    if (config_.overlaps)
+        weights_.begin_beside(event.weights);
+    else
+        weights_.begin(event.weights);
     books_.idle_ns += std::max<Time>(0, now - books_.sum_ns());
     since_ns_ = now;
+    for (Side& side : sides_) side.asked_ns = side.pull_ns = now;
 }
 
 void ShardWorker::on(Time now, const Delivered& event, Actions& actions) {
@@ -47,7 +56,7 @@ void ShardWorker::on(Time now, const Delivered& event, Actions& actions) {
         if (stopping_) return;
         side.held_ns += ok->held_ns;
         side.queued_ns += ok->queued_ns;
-        inquire(side, actions);
+        inquire(now, side, actions);
     } else if (const auto* stop = std::get_if<Stop>(&event.message)) {
         on_stop(now, side, *stop, actions);
     } else {
@@ -60,18 +69,19 @@ void ShardWorker::on_reply(Time now, Side& side, const Delivered& event, const R
     if (reply.version != side.version)
         throw std::logic_error("a worker was told to proceed on weights that it does not hold");
     ++side.replies;
+    if (std::exchange(side.asked, false)) --unanswered_;
     if (stopping_) return try_leave(actions);
     side.held_ns += reply.held_ns;
     side.queued_ns += reply.queued_ns;
-    const bool deals = side.shard == 0 || config_.all_deal;
+    if (side.placed == side.version) side.pull_ns = side.asked_ns;
+    const bool deals = !config_.draws && (side.shard == 0 || config_.all_deal);
     side.ready = !deals || reply.batch.count > 0;
     if (side.shard == 0) batch_ = reply.batch;
-    last_ = static_cast<std::size_t>(&side - sides_.data());
-    last_sent_ns_ = event.sent_ns;
-    last_moving_ns_ = now - event.started_ns;
+    answer_ = {
+        config_.overlaps ? side.asked_ns : 0, event.sent_ns, side.held_ns, side.queued_ns, event.started_ns, now};
     place(actions);
     if (side.shard == 0 && !side.ready) {  // no part in this round: it keeps the weights and waits on
-        if (phase_ == Phase::waiting) book_wait(now);
+        if (phase_ == Phase::waiting) end_wait(now);
         return;
     }
     try_begin(now, actions);
@@ -82,85 +92,104 @@ void ShardWorker::place(Actions& actions) {
 }
 
 void ShardWorker::on(Time now, const Placed& event, Actions& actions) {
-    weights_.on(event, actions);
+    const Slice part = weights_.on(event, actions);
+    Side& side = *std::find_if(sides_.begin(), sides_.end(), [&](auto& it) { return it.range.first == part.first; });
+    side.placed = side.version;
+    side.pull_ns = side.asked_ns;
     place(actions);
     if (stopping_) return try_leave(actions);
     try_begin(now, actions);
 }
 
-void ShardWorker::try_begin(Time now, Actions& actions) {
-    if (phase_ != Phase::waiting || !weights_.settled()) return;
-    for (const Side& side : sides_)
-        if (!side.ready) return;
-    const Time asked_ns = since_ns_;
-    book_wait(now);
-    mixed_ = false;
-    for (std::size_t i = 0; i < sides_.size(); ++i) {
-        sides_[i].ready = false;
-        read_[i] = sides_[i].version;
-        mixed_ = mixed_ || read_[i] != read_[0];
-    }
-    record_ = Push{};
-    record_.read_version = read_[0];
-    record_.worker_seq = begun_++;
-    record_.batch = batch_;
-    record_.pull_ns = asked_ns;
-    record_.begin_ns = now;
-    phase_ = Phase::computing;
-    compute_ = next_id();
-    actions.add<Compute>(compute_, weights_.weights(), batch_, record_.worker_seq);
+// One that draws its own batches waits for the first words alone.
+bool ShardWorker::may_begin() const {
+    if (stopping_ || phase_ != Phase::waiting) return false;
+    if (config_.draws && begun_ > 0) return true;
+    return (config_.draws || weights_.settled()) &&
+           std::all_of(sides_.begin(), sides_.end(), [](const Side& it) { return it.ready; });
 }
 
-void ShardWorker::book_wait(Time now) {
-    Side& last = sides_[last_];
-    const Time whole = now - since_ns_;
-    const Time moving = std::clamp<Time>(last_moving_ns_, 0, whole);
-    const Time before_send = std::clamp<Time>(last_sent_ns_ - since_ns_, 0, whole - moving);
-    const Time held = std::min(last.held_ns, before_send);
-    const Time queued = std::min(last.queued_ns, before_send - held);
-    books_.policy_wait_ns += held;
-    books_.apply_wait_ns += queued;
-    books_.pull_moving_ns += moving;
-    books_.pull_request_ns += whole - held - queued - moving;
+void ShardWorker::try_begin(Time now, Actions& actions) {
+    if (!may_begin()) return;
+    if (!config_.overlaps)
+        for (Side& side : sides_) side.pull_ns = since_ns_;
+    end_wait(now);
+    take_parts(actions);
+    const Batch batch = config_.draws ? own_batch(config_.data, config_.worker, begun_) : batch_;
+    if (batch.count == 0) return;  // it has no part of the data
+    Push& record = gradient_.record;
+    record = Push{};
+    record.worker_seq = begun_++;
+    record.batch = batch;
+    record.begin_ns = now;
+    phase_ = Phase::computing;
+    compute_ = next_id();
+    actions.add<Compute>(compute_, config_.overlaps ? weights_.base() : weights_.weights(), batch, record.worker_seq);
+    if (!config_.overlaps) return;
+    for (Side& side : sides_)
+        if (!side.asked && side.placed == side.version) inquire(now, side, actions);
+}
+
+void ShardWorker::take_parts(Actions& actions) {
+    const bool all = !config_.overlaps || weights_.swap(actions);
+    mixed_ = false;
+    for (std::size_t i = 0; i < sides_.size(); ++i) {
+        Side& side = sides_[i];
+        Read& read = gradient_.read[i];
+        side.ready = false;
+        if (all || side.placed == read.version) read = {side.placed, side.pull_ns};
+        mixed_ = mixed_ || read.version != gradient_.read[0].version;
+    }
+}
+
+void ShardWorker::end_wait(Time now) {
+    book_wait(books_, since_ns_, now, answer_);
     for (Side& side : sides_) side.held_ns = side.queued_ns = 0;
     since_ns_ = now;
 }
 
-void ShardWorker::inquire(Side& side, Actions& actions) {
+void ShardWorker::inquire(Time now, Side& side, Actions& actions) {
     ++books_.inquiries;
+    ++unanswered_;
+    side.asked = true;
+    side.asked_ns = now;
     send<Inquiry>(side, Sending::What::inquiry, Channel::control, {}, actions, side.version);
 }
 
 void ShardWorker::on(Time now, const GradientReady& event, Actions& actions) {
-    record_.begin_ns = event.begin_ns;
-    record_.end_ns = event.end_ns;
-    record_.loss = event.loss;
-    if (stopping_) {
-        actions.add<Release>(event.gradient);
-        return cut_short(now, actions);
-    }
+    gradient_.record.begin_ns = event.begin_ns;
+    gradient_.record.end_ns = event.end_ns;
+    gradient_.record.loss = event.loss;
+    ready_ = event.gradient;
+    if (stopping_) return cut_short(actions);
     ++books_.gradients;
     if (mixed_) ++books_.mixed;
-    push(now, event.gradient, actions);
+    books_.compute_ns += now - since_ns_;
+    since_ns_ = now;
+    phase_ = Phase::ready;
+    if (untaken_ == 0) push(now, actions);
+    try_begin(now, actions);
 }
 
-Push ShardWorker::record_for(const Side& side) const {
-    Push record = record_;
-    record.read_version = read_[static_cast<std::size_t>(&side - sides_.data())];
+Push ShardWorker::record_for(const Side& side, const Gradient& gradient) const {
+    const Read& read = gradient.read[static_cast<std::size_t>(&side - sides_.data())];
+    Push record = gradient.record;
+    record.read_version = read.version;
+    record.pull_ns = read.pull_ns;
     return record;
 }
 
-void ShardWorker::push(Time now, BufferId gradient, Actions& actions) {
-    books_.compute_ns += now - since_ns_;
-    since_ns_ = now;
-    record_.push_ns = now;
-    phase_ = Phase::pushing;
-    gradient_ = gradient;
+void ShardWorker::push(Time now, Actions& actions) {
+    gradient_.record.push_ns = now;
+    pushed_ = gradient_;
+    pushing_ = std::exchange(ready_, no_buffer);
+    phase_ = config_.overlaps ? Phase::waiting : Phase::pushing;
     ++pushes_;
+    untaken_ = sides_.size();
     for (Side& side : sides_) {
         side.pushing = true;
-        send<Push>(side, Sending::What::push, Channel::gradient, {gradient_, side.range.first, side.range.count},
-                   actions, record_for(side));
+        send<Push>(side, Sending::What::push, Channel::gradient, {pushing_, side.range.first, side.range.count},
+                   actions, record_for(side, pushed_));
     }
 }
 
@@ -175,130 +204,29 @@ void ShardWorker::on(Time now, const Taken& event, Actions& actions) {
     if (sending.what == Sending::What::bye) side.left = true;
     if (sending.what == Sending::What::push) {
         side.pushing = false;
-        if (std::none_of(sides_.begin(), sides_.end(), [](const Side& it) { return it.pushing; }))
-            return end_push(now, event, actions);
+        if (--untaken_ == 0) return end_push(now, event, actions);
     }
     if (stopping_) try_leave(actions);
 }
 
 void ShardWorker::end_push(Time now, const Taken& last, Actions& actions) {
-    if (!stopping_) {
-        const Time queued = std::clamp<Time>(last.started_ns - since_ns_, 0, now - since_ns_);
-        books_.push_queued_ns += queued;
-        books_.push_moving_ns += now - since_ns_ - queued;
+    if (!stopping_ && (phase_ == Phase::pushing || phase_ == Phase::ready)) {
+        book_push(books_, since_ns_, now, last.started_ns);
         since_ns_ = now;
     }
-    actions.add<Release>(std::exchange(gradient_, no_buffer));
-    phase_ = Phase::waiting;
+    let_go(pushing_, actions);
+    if (phase_ == Phase::pushing) phase_ = Phase::waiting;
     if (stopping_) return try_leave(actions);
-    if (config_.word == Word::inquiry)
-        for (Side& side : sides_) inquire(side, actions);
+    if (phase_ == Phase::ready) push(now, actions);
+    if (!config_.overlaps && config_.word == Word::inquiry)
+        for (Side& side : sides_) inquire(now, side, actions);
     try_begin(now, actions);
-}
-
-void ShardWorker::on(Time now, const Cancelled& event, Actions& actions) {
-    record_.begin_ns = event.begin_ns;
-    cut_short(now, actions);
-}
-
-void ShardWorker::cut_short(Time, Actions& actions) {
-    cancelled_ = true;
-    phase_ = Phase::waiting;
-    try_leave(actions);
-}
-
-// The first Stop of any shard ends the work; each shard tells by itself how many replies it has sent.
-void ShardWorker::on_stop(Time now, Side& side, const Stop& stop, Actions& actions) {
-    side.replies_expected = stop.replies;
-    close_books(now);  // the run lasts until the last shard has ended
-    since_ns_ = now;
-    if (!stopping_) {
-        stopping_ = true;
-        weights_.drop_parts(actions);
-        if (phase_ == Phase::computing) actions.add<Cancel>(compute_);
-    }
-    try_leave(actions);
-}
-
-void ShardWorker::try_leave(Actions& actions) {
-    if (phase_ != Phase::waiting || weights_.placing()) return;
-    bool all_left = true;
-    for (Side& side : sides_) {
-        all_left = all_left && side.left;
-        if (side.bye || side.sends_under_way > 0 || side.replies_expected < 0 || side.replies < side.replies_expected)
-            continue;
-        side.bye = true;
-        send<Bye>(side, Sending::What::bye, Channel::control, {}, actions, pushes_, cancelled_,
-                  cancelled_ ? record_for(side) : Push{});
-    }
-    if (!all_left) return;
-    phase_ = Phase::finished;
-    actions.workers.push_back(books_);
-    weights_.drop(actions);
-    actions.add<Finish>();
-}
-
-// What is still under way at the end no longer serves the run.
-void ShardWorker::close_books(Time now) {
-    if (phase_ != Phase::finished) open_account(books_) += now - since_ns_;
-}
-
-Time& ShardWorker::open_account(WorkerRow& books) const {
-    if (phase_ == Phase::computing) return books.compute_ns;
-    return phase_ == Phase::pushing ? books.push_moving_ns : books.idle_ns;
-}
-
-WorkerRow ShardWorker::books(Time now) const {
-    return closed_books(books_, now, [this](WorkerRow& row) -> Time& { return open_account(row); });
-}
-
-// Shards that have taken their part, or the word that the gradient was cancelled, state what became of it.
-void ShardWorker::on(Time now, const Abandoned&, Actions& actions) {
-    if (!stopping_) close_books(now);
-    const bool cut = phase_ == Phase::computing || cancelled_;
-    for (const Side& side : sides_) {
-        if (!(phase_ == Phase::pushing && side.pushing) && !(cut && !side.left)) continue;
-        GradientRow row = unapplied_row(config_.worker, record_for(side), cut ? Outcome::cancelled : Outcome::leftover);
-        if (cut) row.end_ns = row.push_ns = -1;
-        actions.shards.push_back(shard_row(side.shard, row));
-        if (side.shard == 0) actions.gradients.push_back(row);
-    }
-    phase_ = Phase::finished;
-    actions.workers.push_back(books_);
-    actions.add<Finish>();
 }
 
 template <class Other>
 void ShardWorker::on(Time, const Other&, Actions&) {
     if constexpr (!std::is_same_v<Other, TimerFired>)
         throw std::logic_error("a worker of shards was told what is not for it");
-}
-
-std::string ShardWorker::waiting() const {
-    const auto list = [&](auto&& which) {
-        std::string text;
-        for (const Side& side : sides_)
-            if (which(side)) text += (text.empty() ? "shard " : ", ") + std::to_string(side.shard);
-        return text;
-    };
-    switch (phase_) {
-        case Phase::waiting:
-            if (stopping_) return "waits until it can say its last word to " + list([](auto& it) { return !it.left; });
-            return "waits for the answer of " + list([](auto& it) { return !it.ready; });
-        case Phase::computing: return "computes gradient " + std::to_string(record_.worker_seq);
-        case Phase::pushing:
-            return "waits until gradient " + std::to_string(record_.worker_seq) + " is taken by " +
-                   list([](auto& it) { return it.pushing; });
-        case Phase::finished: break;
-    }
-    return "";
-}
-
-std::string ShardWorker::describe() const {
-    std::string versions;
-    for (const Side& side : sides_) versions += (versions.empty() ? "" : ", ") + std::to_string(side.version);
-    return "worker " + std::to_string(config_.worker) + " at versions " + versions + ": " + std::to_string(begun_) +
-           " gradients begun, " + std::to_string(pushes_) + " pushed; " + (finished() ? "finished" : waiting());
 }
 
 }  // namespace rubato

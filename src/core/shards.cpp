@@ -97,4 +97,12 @@ Shards make_shards(const Scenario& scenario, std::int64_t parameters) {
                                    : even_ranges(total, count)};
 }
 
+CostSpec cost_of(const Scenario& scenario, const Shards& shards, int shard) {
+    CostSpec cost = scenario.cost;
+    if (!shards.any()) return cost;
+    cost.push_bytes = shards.bytes(cost.push_bytes, shards.range(shard));
+    cost.pull_bytes = shards.bytes(cost.pull_bytes, shards.range(shard));
+    return cost;
+}
+
 }  // namespace rubato

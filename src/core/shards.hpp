@@ -50,4 +50,7 @@ std::vector<Range> layer_ranges(const std::vector<std::int64_t>& layers, std::in
 /// runs without a model, where a range counts bytes of a gradient message.
 Shards make_shards(const Scenario& scenario, std::int64_t parameters);
 
+/// What messages about a shard's part cost; without shards those about the whole.
+CostSpec cost_of(const Scenario& scenario, const Shards& shards, int shard);
+
 }  // namespace rubato

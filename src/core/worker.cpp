@@ -55,7 +55,7 @@ void Worker::on_reply(Time now, const Delivered& event, const Reply& reply, Acti
     ++replies_;
     if (stopping_) return try_leave(now, actions);
     const Time asked_ns = since_ns_;
-    book_wait(now, event.sent_ns, reply.held_ns, reply.queued_ns, std::min(now - event.started_ns, now - since_ns_));
+    book_wait(books_, since_ns_, now, {0, event.sent_ns, reply.held_ns, reply.queued_ns, event.started_ns, now});
     since_ns_ = now;
     if (reply.batch.count == 0) return;  // no batch for this worker in this round: it keeps the weights and waits on
     record_ = Push{};
@@ -83,21 +83,9 @@ void Worker::compute_next(Actions& actions) {
     ++record_.count;
 }
 
-// Held back by the policy, behind other work of the server, moving; the rest is the way of the request and the queue of
-// the reply at lanes and links.
-void Worker::book_wait(Time now, Time sent_ns, Time held_ns, Time queued_ns, Time moving_ns) {
-    const Time before_send = std::max<Time>(0, sent_ns - since_ns_);
-    const Time held = std::min(held_ns, before_send);
-    const Time queued = std::min(queued_ns, before_send - held);
-    books_.policy_wait_ns += held;
-    books_.apply_wait_ns += queued;
-    books_.pull_moving_ns += moving_ns;
-    books_.pull_request_ns += now - since_ns_ - held - queued - moving_ns;
-}
-
 void Worker::on_ok(Time now, const Delivered& event, const Ok& ok, Actions& actions) {
     if (stopping_) return;
-    book_wait(now, event.sent_ns, ok.held_ns, ok.queued_ns, 0);
+    book_wait(books_, since_ns_, now, {0, event.sent_ns, ok.held_ns, ok.queued_ns, now, now});
     since_ns_ = now;
     inquire(actions);
 }
@@ -210,9 +198,7 @@ void Worker::on(Time now, const Taken& event, Actions& actions) {
         push_ = 0;
     } else if (event.id == push_) {
         if (!stopping_) {
-            const Time queued = std::clamp<Time>(event.started_ns - since_ns_, 0, now - since_ns_);
-            books_.push_queued_ns += queued;
-            books_.push_moving_ns += now - since_ns_ - queued;
+            book_push(books_, since_ns_, now, event.started_ns);
             since_ns_ = now;
         }
         push_ = 0;

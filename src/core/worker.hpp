@@ -91,8 +91,6 @@ private:
     Time& open_account(WorkerRow& books) const;
     /// States what is under way, and will never come to its end.
     void state_lost(Outcome of_push, Actions& actions) const;
-    /// Splits the wait that ends now, whose last part a message has moved for moving_ns.
-    void book_wait(Time now, Time sent_ns, Time held_ns, Time queued_ns, Time moving_ns);
     void inquire(Actions& actions);
     /// Says Bye once nothing of its own is under way any more, then finishes when the Bye is taken.
     void try_leave(Time now, Actions& actions);

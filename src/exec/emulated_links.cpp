@@ -1,6 +1,7 @@
 #include "exec/emulated_links.hpp"
 
 #include <algorithm>
+#include <cmath>
 
 namespace rubato::exec {
 
@@ -14,19 +15,25 @@ EmulatedLinks::~EmulatedLinks() {
 }
 
 void EmulatedLinks::carry(RoleId from, RoleId to, std::int64_t bytes, std::function<void()> arrive) {
-    // Relays come after those whom they serve, and the server of all has number 0.
+    // Relays come after those whom they serve, shards after all workers, and the server of all has number 0.
     const auto [low, high] = std::minmax(from, to);
-    const RoleId below = low == 0 ? high : low;
-    const auto& routes = from == below ? costs_.to_server : costs_.from_server;
-    const auto& route = routes[static_cast<std::size_t>(below - 1)];
+    const RoleId below = low == 0 ? high : low, above = low == 0 ? low : high;
+    const Shards& shards = costs_.shards;
+    const bool up = from == below;
+    const auto& routes = up ? costs_.to_server : costs_.from_server;
+    const auto& route = shards.any()
+                            ? routes[static_cast<std::size_t>(shards.count()) * static_cast<std::size_t>(below - 1) +
+                                     static_cast<std::size_t>(shards.shard_of(above))]
+                            : routes[static_cast<std::size_t>(below - 1)];
+    const RoleId end = shards.any() ? 0 : above;
     const auto duration = [](double seconds) {
         return std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds));
     };
     {
         std::lock_guard lock(mutex_);
         auto leaves = Clock::now();
-        if (bytes > 0) {
-            auto& free = free_[{from, to}];
+        if (bytes > 0 && std::isfinite(route.bytes_per_s)) {  // otherwise it stays on a host
+            auto& free = free_[up ? std::pair(below, end) : std::pair(end, below)];
             leaves = free = std::max(free, leaves) + duration(static_cast<double>(bytes) / route.bytes_per_s);
         }
         moving_.emplace(leaves + duration(route.latency_s), std::move(arrive));

@@ -15,7 +15,8 @@
 namespace rubato::exec {
 
 /// Holds messages back for as long as their way would take them if they had it for themselves. Those of one direction
-/// between two roles move one after another; others do not meet, since their senders may be on other hosts.
+/// between two roles move one after another, and so do those between one worker and all shards, which share its link;
+/// others do not meet, since their senders may be on other hosts.
 /// Thread-safe.
 class EmulatedLinks {
 public:
@@ -38,7 +39,8 @@ private:
     std::mutex mutex_;
     std::condition_variable wake_;
     std::multimap<Clock::time_point, std::function<void()>> moving_;  ///< by arrival; of one instant in order
-    std::map<std::pair<RoleId, RoleId>, Clock::time_point> free_;     ///< from when on a direction is free again
+    /// From when on a direction is free again; shards are one.
+    std::map<std::pair<RoleId, RoleId>, Clock::time_point> free_;
     bool closing_ = false;
     std::thread thread_;  ///< last: starts when the rest is there
 };

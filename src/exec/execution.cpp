@@ -40,6 +40,8 @@ Seat& Execution::seat_role(Role role, RoleId id, BufferId weights) {
     } else {
         seat.compute_lane = std::make_unique<Lane>();
         seat.workspace = input_.task->workspace();
+        // Parts are put into their places beside the computation.
+        if (scenario_.topology == "sharded" && scenario_.workers.overlaps()) seat.apply_lane = std::make_unique<Lane>();
     }
     mail(id, Start{office_.share(weights)});
     return seat;
@@ -140,8 +142,7 @@ void Execution::abandon(Seat& seat, const std::deque<Event>& pending, Status sta
 std::int64_t Execution::payload_bytes(Channel channel, const Slice& payload) const {
     const auto bytes = payload.count * static_cast<std::int64_t>(sizeof(float));
     if (input_.emulated == nullptr) return bytes;
-    const auto& costs = *input_.emulated;
-    return std::max(bytes, channel == Channel::weights ? costs.pull_bytes : costs.push_bytes);
+    return std::max(bytes, input_.emulated->bytes(channel == Channel::weights, {payload.first, payload.count}));
 }
 
 void Execution::span(RoleId role, const char* kind, Time begin, Time end, RoleId peer, std::int64_t bytes) {

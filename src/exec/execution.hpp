@@ -97,6 +97,10 @@ protected:
     /// carried out.
     void abandon(Seat& seat, const std::deque<Event>& pending, Status status);
     bool serves(RoleId role) const { return role == 0 || role > scenario_.lambda(); }
+    /// What shards tell and hand over to each other is no traffic with workers, and takes nothing of the cluster.
+    bool among_shards(RoleId from, RoleId to) const {
+        return scenario_.topology == "sharded" && serves(from) && serves(to);
+    }
     /// The totals of a role that serves others; with report_mutex_ held.
     trace::ServerRow& totals(RoleId role) {
         return role <= scenario_.lambda() ? server_ : relays_[static_cast<std::size_t>(role - scenario_.lambda() - 1)];

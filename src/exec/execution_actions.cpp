@@ -17,8 +17,7 @@ void Execution::pad_gradient(Time begin, RoleId role, const Compute& action) con
 }
 
 void Execution::act(Seat& seat, const Send& action) {
-    // What shards hand over to one of them, for an evaluation, is no traffic with workers.
-    const bool counts = scenario_.topology != "sharded" || !serves(seat.id) || !serves(action.to);
+    const bool counts = !among_shards(seat.id, action.to);
     // A worker that passes weights on has no server's costs.
     const bool answers = action.channel == Channel::weights && serves(seat.id) && counts;
     if (action.payload.buffer != no_buffer) {
@@ -29,11 +28,12 @@ void Execution::act(Seat& seat, const Send& action) {
         report_.bytes += bytes;
         if (answers) ++totals(seat.id).replies;
     }
-    if (!answers || !input_.emulated || input_.emulated->pull_s <= 0) return dispatch(seat, action);
+    const double pull_s = answers && input_.emulated ? input_.emulated->of(seat.id).pull_s : 0;
+    if (pull_s <= 0) return dispatch(seat, action);
     office_.retain(action.payload.buffer);
-    give(*seat.apply_lane, [this, &seat, action] {
+    give(*seat.apply_lane, [this, &seat, action, pull_s] {
         const Time begin = clock();
-        pad(begin, input_.emulated->pull_s);
+        pad(begin, pull_s);
         const Time end = clock();
         {
             std::lock_guard lock(report_mutex_);
@@ -48,7 +48,7 @@ void Execution::act(Seat& seat, const Send& action) {
 
 void Execution::dispatch(Seat& seat, const Send& action) {
     const Time sent = clock();
-    if (!links_) return transmit(seat, action, sent);
+    if (!links_ || among_shards(seat.id, action.to)) return transmit(seat, action, sent);
     const bool payload = action.payload.buffer != no_buffer;
     if (payload) office_.retain(action.payload.buffer);
     ++working_;
@@ -107,7 +107,7 @@ void Execution::act(Seat& seat, const Place& action) {
     for (const BufferId held : {action.weights, action.part.buffer})
         if (held != no_buffer) office_.retain(held);
     const auto job = office_.locked([&](auto& pool) { return learn::resolve(action, whole, pool); });
-    give(*(seat.compute_lane ? seat.compute_lane : seat.apply_lane), [this, &seat, job, action, whole] {
+    give(*(seat.apply_lane ? seat.apply_lane : seat.compute_lane), [this, &seat, job, action, whole] {
         learn::run(job);
         const Time end = clock();
         for (const BufferId held : {action.weights, action.part.buffer})
@@ -125,7 +125,7 @@ void Execution::act(Seat& seat, const Fold& action) {
         const Time begin = clock();
         // A relay's sums need nothing of the optimizer, which belongs to the server.
         seat.id == 0 ? learn::run(job, optimizer_) : learn::run(job);
-        if (input_.emulated) pad(begin, input_.emulated->push_s);
+        if (input_.emulated) pad(begin, input_.emulated->of(seat.id).push_s);
         const Time end = clock();
         {
             std::lock_guard lock(report_mutex_);
@@ -148,9 +148,10 @@ void Execution::act(Seat& seat, const Update& action) {
     give(*seat.apply_lane, [this, &seat, job = std::move(job), to, action, pushes] {
         const Time begin = clock();
         learn::run(job, optimizer_);
-        if (input_.emulated)
-            pad(begin,
-                static_cast<double>(pushes) * input_.emulated->push_s + action.step_count * input_.emulated->update_s);
+        if (input_.emulated) {
+            const auto& its = input_.emulated->of(seat.id);
+            pad(begin, static_cast<double>(pushes) * its.push_s + action.step_count * its.update_s);
+        }
         const Time end = clock();
         if (to != action.weights) office_.release(action.weights, end);
         {

@@ -30,11 +30,7 @@ Run::Run(const RunInput& input, Network& network, const Placement& placement)
       interrupted_(input.interrupted),
       timeline_(input.recorder != nullptr && input.recorder->wants_timeline()) {
     for (int shard = 0; shard < shards_.count(); ++shard) {
-        CostSpec cost = scenario_.cost;
-        if (shards_.any()) {
-            cost.push_bytes = shards_.bytes(cost.push_bytes, shards_.range(shard));
-            cost.pull_bytes = shards_.bytes(cost.pull_bytes, shards_.range(shard));
-        }
+        const CostSpec cost = cost_of(scenario_, shards_, shard);
         const auto& server = scenario_.cluster.server;
         server_seconds_.push_back({server.push(cost), server.pull(cost), server.update(cost)});
     }

@@ -3,6 +3,7 @@
 
 #include "core/action.hpp"
 #include "core/scenario.hpp"
+#include "core/shards.hpp"
 
 #include <atomic>
 #include <functional>
@@ -23,14 +24,29 @@ struct Checkpoint;
 struct EmulatedCosts {
     /// Seconds of a gradient that begins then; called from several threads. Empty: those that it takes.
     std::function<double(RoleId worker, std::int64_t worker_seq, std::int32_t samples, Time begin_ns)> compute_s;
-    std::vector<double> slow;                     ///< by worker: factors on that
-    double push_s = 0, pull_s = 0, update_s = 0;  ///< of the server, as in cluster.server
-    std::int64_t push_bytes = 0, pull_bytes = 0;  ///< of messages; 0: as they are
+    std::vector<double> slow;  ///< by worker: factors on that
+    /// As in cluster.server.
+    struct ServerSeconds {
+        double push_s = 0, pull_s = 0, update_s = 0;
+    };
+    std::vector<ServerSeconds> servers{1};        ///< by shard; one of all servers where there are none
+    std::int64_t push_bytes = 0, pull_bytes = 0;  ///< of messages about a whole model; 0: as they are
     /// The way between a worker and the server, alone.
     struct Route {
         double bytes_per_s = 0, latency_s = 0;
     };
-    std::vector<Route> to_server, from_server;  ///< by worker; empty: messages take what they take
+    /// By worker; with shards, that of worker w and shard s at count() * w + s. Empty: messages take what they take.
+    std::vector<Route> to_server, from_server;
+    Shards shards;
+
+    const ServerSeconds& of(RoleId server) const {
+        return shards.any() ? servers[static_cast<std::size_t>(shards.shard_of(server))] : servers.front();
+    }
+    /// Of a message about so many elements, what it pretends to have; 0: it does not.
+    std::int64_t bytes(bool weights, const Range& part) const {
+        const std::int64_t whole = weights ? pull_bytes : push_bytes;
+        return shards.any() ? shards.bytes(whole, part) : whole;
+    }
 };
 
 struct RunInput {

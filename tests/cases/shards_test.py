@@ -16,12 +16,12 @@ REFUSED = (
     ({"protocol": {"name": "async", "warm_start": {"epochs": 1}}}, "protocol.warm_start", "not yet built"),
     ({"optimizer": {"staleness_rule": "delay-compensation"}}, "optimizer.staleness_rule", "of which shards have"),
     ({"execution": {"checkpoint": {"every_updates": 5}}}, "execution.checkpoint", "not yet built"),
-    ({"execution": {"emulate": {"messages": True}}}, "execution.emulate", "not yet built"),
     ({"faults": [{"workers": [0], "at_s": 1}]}, "faults[0].workers", "links may carry less"),
     ({"evaluate": {"mode": "pause", "every_epochs": 1}}, "evaluate.mode", 'expected "deferred" or "rank"'),
     ({"workers": {"count": 3, "batch_size": 10, "communication": {"push_every": 2}}},
      "workers.communication.push_every", "expected 1"),
-    ({"workers": {"count": 3, "batch_size": 10, "pipeline": "overlap"}}, "workers.pipeline", 'expected "blocking"'),
+    ({"protocol": {"name": "ssp"}, "workers": {"count": 3, "batch_size": 10, "pipeline": "overlap"}},
+     "workers.pipeline", 'expected "blocking"'),
     ({"topology": {"name": "sharded", "shards": 5, "servers_on": "workers"}}, "", "there are 3; topology.servers_on"),
     ({"topology": {"name": "sharded", "shards": 0}}, "topology.shards", "found the number 0"),
     ({"topology": {"name": "sharded", "split": "layer"}}, "topology.split", 'did you mean "layers"?'),
@@ -115,6 +115,68 @@ class Shards(Case):
                     summary = self.summary(run)
                     self.assertEqual(summary["weights_hash"], one["weights_hash"])
                     self.assertEqual(summary["shards"]["mixed_gradients"], 0)
+
+    def test_workers_overlap_and_a_replay_finds_the_same(self) -> None:
+        for pull in ("prefetch", "latest"):
+            for backend in ("sim", "local"):
+                with self.subTest(pull=pull, backend=backend):
+                    workers = {"count": 3, "batch_size": 10, "pipeline": "overlap", "pull": pull}
+                    run = self.run_scenario(learning(workers=workers, data={
+                        "samples": 200, "shape": [4, 4, 1], "sampling": "strided"}), "--backend", backend, "--events")
+                    summary = self.summary(run)
+                    started = sum(summary["gradients"].values())
+                    for shard in summary["shards"]["each"][:2]:
+                        told = sum(shard[key] for key in ("applied", "dropped", "cancelled", "leftover"))
+                        self.assertEqual(told, started)
+                    if pull == "prefetch":
+                        self.assertEqual((summary["samples"], started), (200, 20))
+                    done = self.call("replay", run, "--weights")
+                    self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+                    self.assertIn(summary["weights_hash"], done.stdout)
+
+    def test_parts_move_behind_computation(self) -> None:
+        """Both parts of a gradient take 10 ms, one after the other on the worker's link, as a computation takes."""
+        def timed(network: str, **workers: object) -> dict:
+            return self.summary(self.run_scenario({
+                "cost": {"push_bytes": "10 MB"}, "data": {"samples": 100000},
+                "workers": {"count": 2, "batch_size": 10, **workers}, "protocol": {"name": "async"},
+                "topology": {"name": "sharded", "shards": 2, "split": "bytes"}, "stop": {"gradients": 300},
+                "cluster": {"network": {"model": network, "star": {"bandwidth": "1 GBps"}},
+                            "devices": {"default": {"seconds": {"10": 0.03}}}}}))
+        for network in ("flow", "simgrid"):
+            with self.subTest(network):
+                plain, hidden = timed(network), timed(network, pipeline="overlap")
+                self.assertLess(plain["compute_utilization"], 0.65)
+                self.assertGreater(hidden["compute_utilization"], 0.97)
+                self.assertGreater(hidden["communication_hidden_fraction"], 0.97)
+                self.assertLess(hidden["time_s"], 0.67 * plain["time_s"])
+
+    def test_a_rehearsal_takes_the_time_of_parts(self) -> None:
+        """Parts of a worker share its link, so that a model takes what it would take as one message."""
+        scenario = learning(
+            2, topology={"name": "sharded", "shards": 2, "split": "bytes"}, stop={"epochs": 1},
+            cost={"push_bytes": "300kB", "pull_bytes": "200kB"},
+            cluster={"network": {"star": {"bandwidth": "10MBps", "latency": "1ms", "server_bandwidth": "1GBps"}},
+                     "devices": {"default": {"a": 0.02}}, "server": {"update_s": 0.002}},
+            execution={"emulate": {"compute": True, "messages": True, "network": True}})
+        run = self.run_scenario(scenario, "--backend", "local", "--events")
+        self.assertEqual(self.call("replay", run).returncode, 0)
+        gradients = self.rows(run)
+        pushes = sum(row["push_ns"] != "" for row in gradients)
+        self.assertEqual(sum(self.each(run, "bytes_in")), 300_000 * pushes)
+        for shard, row in zip(self.summary(run)["shards"]["each"], self.rows(run, "servers.csv")):
+            self.assertAlmostEqual(shard["bytes_in"], 150_000 * pushes, delta=2000 * pushes)
+            self.assertGreaterEqual(float(row["update_s"]), 0.002 * shard["updates"])
+        for row in gradients:
+            if row["end_ns"]:
+                self.assertGreaterEqual(int(row["end_ns"]) - int(row["begin_ns"]), 20_000_000)
+        for row in self.rows(run, "workers.csv"):
+            moved = float(row["push_queued_s"]) + float(row["push_moving_s"])
+            self.assertGreaterEqual(moved, 0.032 * (int(row["gradients"]) - 1))
+            self.assertLess(moved, 0.064 * int(row["gradients"]))
+        scenario["workers"]["pipeline"] = "overlap"
+        hidden = self.summary(self.run_scenario(scenario, "--backend", "local"))
+        self.assertGreater(hidden["compute_utilization"], self.summary(run)["compute_utilization"] + 0.1)
 
     def test_what_cannot_go_together_is_refused(self) -> None:
         for more, key, told in REFUSED:

@@ -174,7 +174,7 @@ TEST_CASE("local: a worker that passes weights on takes none of the server's tim
     const auto task = learn::make_task(scenario);
     trace::EmulatedCosts costs;
     costs.slow.assign(5, 1);
-    costs.pull_s = 0.0005;
+    costs.servers[0].pull_s = 0.0005;
     const auto run = run_here(scenario, *task, nullptr, &costs);
     REQUIRE(run.report.status == Status::finished);
     const auto& server = run.report.servers[0];
@@ -216,6 +216,29 @@ TEST_CASE("local: with shards, hardsync ends with the weights of one simulated s
             CHECK(local.report.weights_hash == one.report.weights_hash);
             CHECK(local.ledger.evals.size() == one.ledger.evals.size());
         }
+}
+
+TEST_CASE("local: workers of shards that overlap keep every book, and replay") {
+    for (const char* protocol : {"n-softsync", "async"})
+        for (const Pull pull : {Pull::prefetch, Pull::latest})
+            for (const int shards : {1, 2, 5}) {
+                auto scenario = small_training(protocol, 5, 16);
+                scenario.workers.pipeline = Pipeline::overlap;
+                scenario.workers.pull = pull;
+                scenario.data.sampling = Sampling::strided;
+                scenario.topology = "sharded";
+                scenario.shards = {shards, false, false};
+                const auto task = learn::make_task(scenario);
+                const auto local = run_here(scenario, *task);
+                CAPTURE(protocol);
+                CAPTURE(shards);
+                REQUIRE(local.report.status == Status::finished);
+                auto told = scenario;
+                if (pull == Pull::latest) told.stop = {};  // what ends an epoch may reach beyond it
+                REQUIRE_NOTHROW(check_shard_books(told, task->samples(), local.ledger, local.ledger.told(), shards));
+                const auto same = replay_text(local.log, scenario, *task);
+                CHECK_MESSAGE(same.same, same.difference);
+            }
 }
 
 TEST_CASE("local: every stop criterion ends the run") {
@@ -306,7 +329,7 @@ TEST_CASE("local: messages over emulated links take their time, one after anothe
         costs.slow = {1, 1, 1};
         costs.push_bytes = 20'000;
         costs.pull_bytes = 10'000;
-        costs.pull_s = 1e-4;  // replies come from a lane
+        costs.servers[0].pull_s = 1e-4;  // replies come from a lane
         costs.to_server.assign(3, {2e6, 0.002});
         costs.from_server.assign(3, {2e6, 0.001});
         exec::RunInput input;

@@ -74,6 +74,41 @@ class TopologiesTest(LaunchTest):
         self.assertEqual(weights["hardsync"], simulated["weights_hash"])
         self.assertEqual(weights["bsp"], simulated["weights_hash"])
 
+    def test_a_rehearsal_with_shards_pads_parts(self) -> None:
+        scenario = learning({"name": "async"}, 2, hidden=30) | {
+            "topology": {"name": "sharded", "shards": 2, "split": "bytes"},
+            "cost": {"push_bytes": "300kB", "pull_bytes": "200kB"},
+            "cluster": {"network": {"star": {"bandwidth": "10MBps", "latency": "1ms", "server_bandwidth": "1GBps"}}},
+            "execution": {"emulate": {"messages": True, "network": True}}}
+        summary = self.run_on("mpi", scenario, "rehearsal", ranks=4)
+        self.assertEqual(summary["status"], "finished")
+        self.assert_replays("rehearsal")
+        least = {"push": (150_000, 0.017), "pull": (100_000, 0.012)}
+        spans = [row for row in self.rows("rehearsal", "timeline.csv") if row["kind"] in least]
+        # What shards hand over to the first one for an evaluation is not held back.
+        spans = [row for row in spans if {row["role"], row["peer"]} & {"1", "2"}]
+        self.assertEqual({row["peer"] for row in spans if row["kind"] == "push"}, {"0", "3"})
+        for row in spans:
+            size, seconds = least[row["kind"]]
+            self.assertAlmostEqual(int(row["bytes"]), size, delta=1000)
+            self.assertGreaterEqual((int(row["end_ns"]) - int(row["begin_ns"])) * 1e-9, seconds - 1e-4)
+
+    def test_workers_of_shards_overlap(self) -> None:
+        for pull in ("prefetch", "latest"):
+            with self.subTest(pull):
+                out = f"overlapping-{pull}"
+                scenario = learning({"name": "async"}, 3, hidden=30) | {
+                    "topology": {"name": "sharded", "shards": 2, "split": "layers"}}
+                scenario["workers"] |= {"pipeline": "overlap", "pull": pull}
+                scenario["data"]["sampling"] = "strided"
+                summary = self.run_on("mpi", scenario, out, ranks=5)
+                self.assertEqual((summary["backend"], summary["status"]), ("mpi", "finished"))
+                self.assert_replays(out, "--weights")
+                started = sum(summary["gradients"].values())
+                for each in summary["shards"]["each"]:
+                    told = sum(each[outcome] for outcome in ("applied", "dropped", "cancelled", "leftover"))
+                    self.assertEqual(told, started)
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -151,6 +151,28 @@ class FaultsTest(LaunchTest):
         self.assert_books("run")
         self.assert_replays("run")
 
+    def test_a_rank_that_stands_still_before_the_run_is_named(self) -> None:
+        scenario = endless("async") | {"data": {"samples": 300000, "shape": [12, 12, 1], "test_samples": 50}}
+        for rank in (0, 2):
+            with self.subTest(rank):
+                out = f"start{rank}"
+                with subprocess.Popen(self.command(4, scenario, out, "--backend", "mpi"), stdout=subprocess.PIPE,
+                                      stderr=subprocess.STDOUT, text=True) as process:
+                    try:
+                        # The data set takes a while to make, and ranks have begun to.
+                        while not os.path.exists(self.path(f"{out}.json")) or len(self.ranks(process.pid)) < 4:
+                            self.assertIsNone(process.poll(), "the run ended before it was disturbed")
+                            time.sleep(0.01)
+                        time.sleep(0.4)
+                        self.signal_rank(rank, signal.SIGSTOP)(process)
+                        output, _ = process.communicate(timeout=60)
+                    finally:
+                        process.kill()
+                self.assertEqual(process.returncode, 3, output)
+                self.assertRegex(output, rf"rank {rank} has not answered for \d+ s while ranks read the scenario and "
+                                         "the data; the run ends before it begins")
+                self.assertFalse(os.path.exists(self.path(out, "summary.json")))
+
     def test_what_a_relay_that_stands_still_has_taken_is_in_the_books(self) -> None:
         for topology in ("tree", "tree-downcast"):
             with self.subTest(topology):
@@ -232,6 +254,7 @@ class FaultsTest(LaunchTest):
                 status, output, _ = self.disturbed(command, functools.partial(stop, rank, out),
                                                    self.path(out, "updates.csv"))
                 self.assertEqual(status, 3, output)
+                self.assertEqual(set(re.findall(r"rank (\d+) \(", output)), {str(rank)}, output)
                 if rank == 0:
                     self.assertRegex(output, r"rank 0 \(server[^;]* s; the run ends without a summary")
                     continue

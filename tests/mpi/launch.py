@@ -3,6 +3,7 @@
 import csv
 import json
 import os
+import re
 import signal
 import struct
 import subprocess
@@ -126,21 +127,26 @@ class LaunchTest(unittest.TestCase):
             output.seek(0)
             return status, output.read(), took
 
-    def rank_process(self, launcher: int, rank: int) -> int:
-        """Process id of a rank of this launcher."""
-        for name in os.listdir("/proc"):
-            if not name.isdigit():
-                continue
+    def ranks(self, launcher: int) -> dict[int, int]:
+        """Process ids of the ranks of this launcher, by rank."""
+        found = {}
+        for name in filter(str.isdigit, os.listdir("/proc")):
             try:
                 with open(f"/proc/{name}/stat", encoding="utf-8") as file:
                     parent = int(file.read().rsplit(")", 1)[1].split()[1])
                 with open(f"/proc/{name}/environ", "rb") as file:
-                    told = file.read().split(b"\0")
+                    told = re.search(rb"\0OMPI_COMM_WORLD_RANK=(\d+)\0", file.read())
             except (OSError, IndexError):
                 continue
-            if parent == launcher and f"OMPI_COMM_WORLD_RANK={rank}".encode() in told:
-                return int(name)
-        self.fail(f"no process of rank {rank}")
+            if parent == launcher and told:
+                found[int(told[1])] = int(name)
+        return found
+
+    def rank_process(self, launcher: int, rank: int) -> int:
+        """Process id of a rank of this launcher."""
+        found = self.ranks(launcher)
+        self.assertIn(rank, found)
+        return found[rank]
 
     def signal_rank(self, rank: int, what: signal.Signals) -> Callable[[subprocess.Popen[str]], None]:
         return lambda process: os.kill(self.rank_process(process.pid, rank), what)

@@ -206,6 +206,7 @@ bool Mail::progress(Time now) {
                 finish(purpose.index);
                 break;
             case Purpose::Kind::payload_in: piece_came(inboxes_[index], now); break;
+            case Purpose::Kind::word: break;
             case Purpose::Kind::none: throw std::logic_error("the library is done with what nobody asked for");
         }
     }

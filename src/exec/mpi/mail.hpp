@@ -45,6 +45,10 @@ public:
     void send(RoleId from, const Send& send, Time now, std::int64_t padding = 0);
     /// answer: is not sent before the receiver begins to take it, so that notes in great number cannot flood it.
     void note(int rank, Note note, std::string_view bytes = {}, bool answer = false);
+    /// One byte, which outlives the call, on a tag that is not the mail's.
+    void word(int rank, int tag, const char& what) {
+        expect(fabric_.send(rank, tag, &what, 1, false), {Purpose::Kind::word});
+    }
     /// Lets the library work and deals with what is done; whether anything was.
     bool progress(Time now);
     /// A slot of the inbox that PostOffice knows by this number is free.
@@ -64,7 +68,7 @@ public:
 private:
     /// What a ticket stands for.
     struct Purpose {
-        enum class Kind : std::uint8_t { none, note_in, note_out, payload_in, payload_out } kind = Kind::none;
+        enum class Kind : std::uint8_t { none, note_in, note_out, payload_in, payload_out, word } kind = Kind::none;
         std::int32_t index = 0;  ///< of the note, inbox or outgoing payload
     };
     struct OutNote {

@@ -13,7 +13,7 @@
 namespace rubato::exec {
 namespace {
 
-constexpr char alive = 0, leave = 1;
+constexpr char alive = alive_word, leave = 1;
 
 void tell_all(Fabric& fabric, const char& word) {
     for (int rank = 1; rank < fabric.size(); ++rank) fabric.send(rank, leave_tag, &word, 1, false);

@@ -2,6 +2,7 @@
 // collective call would wait for ever for one that stands still.
 #include "exec/mpi/rank_silence.hpp"
 #include "exec/mpi/ranks.hpp"
+#include "exec/mpi/wire.hpp"
 
 #include <future>
 #include <string>
@@ -10,7 +11,7 @@
 namespace rubato::exec {
 namespace {
 
-constexpr char alive = 0, here = 1;
+constexpr char alive = alive_word, here = 1;
 
 /// The words of other ranks, of which the last one is `here`; with_texts: their texts, too, which come after it.
 class Listener {
@@ -31,6 +32,7 @@ public:
         for (auto& other : others_)
             if (std::any_of(done.begin(), done.end(), [&](const auto& it) { return it.ticket == other.ticket; }))
                 ready_.push_back(&other);
+        sends_ -= static_cast<std::int64_t>(done.size() - ready_.size());
         for (Other* other : ready_) heard(*other);
         for (auto& it : others_) {
             const Time silent = it.silence.look();
@@ -42,6 +44,9 @@ public:
     bool all_done() const {
         return std::all_of(others_.begin(), others_.end(), [](const Other& it) { return it.ticket == nothing; });
     }
+    /// What this rank sends comes back among what is done.
+    void count_send() { ++sends_; }
+    bool sending() const { return sends_ > 0; }
     std::string& text(int rank) { return others_[static_cast<std::size_t>(rank - first_)].text; }
 
 private:
@@ -80,6 +85,7 @@ private:
     bool with_texts_;
     std::vector<Other> others_;
     std::vector<Other*> ready_;
+    std::int64_t sends_ = 0;
 };
 
 }  // namespace
@@ -90,9 +96,13 @@ std::vector<std::string> meet(const Patience& patience, const std::function<std:
     const bool first = fabric.rank() == 0;
     const Time later_ns = first ? 0 : std::min(fabric.rank(), 2) * Time{2'000'000'000};
     Listener others(patience, first ? 1 : 0, first ? fabric.size() : 1, first);
+    const auto send = [&](int rank, const void* data, std::size_t bytes) {
+        fabric.send(rank, meet_tag, data, bytes, false);
+        others.count_send();
+    };
     const auto say = [&](const char& word) {
-        if (!first) return static_cast<void>(fabric.send(0, meet_tag, &word, 1, false));
-        for (int rank = 1; rank < fabric.size(); ++rank) fabric.send(rank, meet_tag, &word, 1, false);
+        if (!first) return send(0, &word, 1);
+        for (int rank = 1; rank < fabric.size(); ++rank) send(rank, &word, 1);
     };
     auto working = std::async(std::launch::async, work);
     const auto interval = word_interval(patience.limit_ns);
@@ -108,8 +118,8 @@ std::vector<std::string> meet(const Patience& patience, const std::function<std:
             size = mine.size();
             if (!first) {
                 say(here);
-                fabric.send(0, meet_tag, &size, sizeof size, false);
-                fabric.send(0, meet_tag, mine.data(), mine.size(), false);
+                send(0, &size, sizeof size);
+                send(0, mine.data(), mine.size());
             }
         }
         others.listen(completions, later_ns);
@@ -119,9 +129,9 @@ std::vector<std::string> meet(const Patience& patience, const std::function<std:
         }
         if (done && completions.empty()) rest();
     }
+    if (first) say(here);
+    while (others.sending()) others.listen(completions, later_ns);
     if (!first) return {};
-    say(here);
-    fabric.poll(completions);
     std::vector<std::string> texts{std::move(mine)};
     for (int rank = 1; rank < fabric.size(); ++rank) texts.push_back(std::move(others.text(rank)));
     return texts;

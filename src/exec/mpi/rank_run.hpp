@@ -93,6 +93,7 @@ private:
     void interrupt();
     void watch_others(Time now);
     bool in_vain(Time now, Time limit);
+    void comfort(Time now);
     void watch_records(Time now);
     void watch_first(Time now);
     std::string who(int rank) const;

@@ -1,6 +1,7 @@
 // Who is alive, and who waits for whom.
 #include "core/policy.hpp"
 #include "exec/mpi/rank_run.hpp"
+#include "exec/mpi/rank_silence.hpp"
 
 #include <algorithm>
 #include <numeric>
@@ -30,6 +31,7 @@ void RankRun::look_around() {
         if (input_.tick) input_.tick();
         watch_gathering(now);
         if (running_) watch_others(now);
+        if (collecting_) comfort(now);
         if (collecting_ && !abandoned_) watch_records(now);
     } else if (running_ || ended_) {
         watch_first(now);
@@ -85,7 +87,7 @@ std::string RankRun::silence_text(int rank, Time silence) const {
 // something, which it never does where the policy withholds every update for the silent one.
 void RankRun::watch_others(Time now) {
     const Time limit = ns_of(scenario_.stall_timeout_s);
-    const Time interval = std::clamp<Time>(limit / 8, 10'000'000, 1'000'000'000);
+    const Time interval = word_interval(limit).count();
     auto steps = static_cast<std::int64_t>(steps_.load());
     bool computes = working_ > 0, any_silent = false;
     for (std::size_t i = 1; i < others_.size(); ++i) {
@@ -126,6 +128,14 @@ bool RankRun::in_vain(Time now, Time limit) {
     const int gradients = traits(make_policy(scenario_.protocol, scenario_.lambda())).gradients;
     const std::int64_t many = std::int64_t{2} * scenario_.workers.communication.push_every;
     return now - updated_ns_ > limit && come - come_then_ > many * (scenario_.lambda() + gradients);
+}
+
+// Those whose record has come wait until they may leave, however long it takes to find out about the others.
+void RankRun::comfort(Time now) {
+    if (now - pinged_ns_ < word_interval(ns_of(scenario_.stall_timeout_s)).count()) return;
+    pinged_ns_ = now;
+    for (int rank = 1; rank < map_.ranks(); ++rank)
+        if (others_[static_cast<std::size_t>(rank)].recorded) mail_.word(rank, leave_tag, alive_word);
 }
 
 // When the roles are done, a rank has something to say until all of its record has come.

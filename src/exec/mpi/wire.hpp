@@ -46,6 +46,8 @@ static_assert(std::is_trivially_copyable_v<Note>);
 
 /// Tags: notes, the words of rank_leave.cpp and rank_meet.cpp, and payloads, a tag for each pair of roles of two ranks.
 inline constexpr int note_tag = 0, leave_tag = 1, meet_tag = 2, payload_tag = 16;
+/// What a rank says on the former two that has nothing else to say.
+inline constexpr char alive_word = 0;
 
 /// Where roles live: the server on rank 0, workers on the ranks after it, `workers_per_rank` on each, and then the
 /// relays of a tree, or the other shards, each on a rank of its own.

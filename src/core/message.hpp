@@ -270,8 +270,8 @@ struct Idle {
 };
 
 /// Averaging. Driver to workers, which pass it on to each other: the payload is the joint model at `version`; take
-/// `steps` steps of your own from it, with `learning_rate`. Without a payload, the first word of the driver itself: from
-/// the weights that you hold.
+/// `steps` steps of your own from it, with `learning_rate`. Without a payload, the first word of the driver itself:
+/// from the weights that you hold.
 struct Model {
     static constexpr std::string_view kind = "model";
     Version version = 0;

@@ -171,8 +171,8 @@ void Execution::act(Seat& seat, const Update& action) {
     const BufferId to = office_.writable(action.weights);
     const bool own = !serves(seat.id);
     if (own && !seat.optimizer)
-        seat.optimizer = std::make_unique<learn::Optimizer>(
-            learn::own_optimizer(scenario_.optimizer, input_.task->parameters()));
+        seat.optimizer =
+            std::make_unique<learn::Optimizer>(learn::own_optimizer(scenario_.optimizer, input_.task->parameters()));
     learn::Optimizer& optimizer = own ? *seat.optimizer : optimizer_;
     auto job = office_.locked([&](auto& pool) {
         return learn::resolve(action, seat.actions, pool.data(action.weights), pool.data(to), pool, office_.kept(),

@@ -210,7 +210,7 @@ private:
     std::vector<Seat> seats_;
     std::vector<ControlChannel> shard_channels_;  ///< to and from shards but the first: [workers][shards - 1][2]
     std::map<std::pair<RoleId, RoleId>, ControlChannel> worker_channels_;  ///< between workers: from, to
-    std::vector<Time> apply_free_ns_;             ///< ends of the apply lanes, by role
+    std::vector<Time> apply_free_ns_;                                      ///< ends of the apply lanes, by role
     std::vector<std::pair<RoleId, Due*>> timers_;
     BufferId server_weights_ = no_buffer;  ///< last ones given to role 0
     Noise noise_;
@@ -230,7 +230,7 @@ private:
     learn::Kept kept_{buffers_};
     std::unique_ptr<learn::Optimizer> optimizer_;
     std::map<RoleId, learn::Optimizer> own_optimizers_;  ///< of workers that take steps with one
-    std::unique_ptr<learn::LateUpdate> late_;  ///< the last version is there once it has run
+    std::unique_ptr<learn::LateUpdate> late_;            ///< the last version is there once it has run
     std::vector<std::unique_ptr<learn::GradientJob>> jobs_;
     std::vector<std::int32_t> free_jobs_;
     std::unique_ptr<learn::Pool> pool_;  ///< after what its threads work on: a run may end in the middle of a gradient

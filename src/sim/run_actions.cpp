@@ -241,8 +241,7 @@ void Run::step_of_worker(RoleId role, Time now, const Update& action) {
         late_->run();
         auto own = own_optimizers_.find(role);
         if (own == own_optimizers_.end())
-            own = own_optimizers_
-                      .emplace(role, learn::own_optimizer(scenario_.optimizer, input_.task->parameters()))
+            own = own_optimizers_.emplace(role, learn::own_optimizer(scenario_.optimizer, input_.task->parameters()))
                       .first;
         learn::run(learn::resolve(action, actions_, buffers_.data(action.weights), buffers_.data(to), buffers_, kept_,
                                   own->second),

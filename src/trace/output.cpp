@@ -55,8 +55,7 @@ Output::Output(const Scenario& scenario, const RecorderOptions& options)
         open(controller_, path("controller.csv"), controller_header, sizes.controller);
     if (scenario.topology == "sharded" && scenario.trace.gradients)
         open(shards_, path("shards.csv"), shards_header, -1);
-    if (scenario.protocol.averages() && scenario.trace.updates)
-        open(rounds_, path("rounds.csv"), rounds_header, -1);
+    if (scenario.protocol.averages() && scenario.trace.updates) open(rounds_, path("rounds.csv"), rounds_header, -1);
     faults_size_ = sizes.faults;
     if (sizes.faults >= 0) open(faults_, path("faults.csv"), faults_header, sizes.faults);
     if (rank_ == 0) return;
@@ -95,11 +94,16 @@ void Output::begin_parts(const TraceSpec& trace, const std::optional<RecorderRes
 void Output::remove_leftovers(const TraceSpec& trace, bool resumes) const {
     std::error_code ignored;
     if (!resumes) std::filesystem::remove_all(checkpoint_folder(directory_), ignored);
-    const std::pair<const char*, bool> names[] = {{"summary.json", true},          {"workers.csv", true},
-                                                  {"servers.csv", true},           {"gradients.csv", !trace.gradients},
-                                                  {"updates.csv", !trace.updates}, {"timeline.csv", !trace.timeline},
-                                                  {"events.log", !trace.events},   {"controller.csv", !resumes},
-                                                  {"faults.csv", !resumes},        {"shards.csv", true},
+    const std::pair<const char*, bool> names[] = {{"summary.json", true},
+                                                  {"workers.csv", true},
+                                                  {"servers.csv", true},
+                                                  {"gradients.csv", !trace.gradients},
+                                                  {"updates.csv", !trace.updates},
+                                                  {"timeline.csv", !trace.timeline},
+                                                  {"events.log", !trace.events},
+                                                  {"controller.csv", !resumes},
+                                                  {"faults.csv", !resumes},
+                                                  {"shards.csv", true},
                                                   {"rounds.csv", true}};
     for (const auto& [name, remove] : names) {
         std::error_code error;  // where nothing can be removed nothing can be written, which is reported then

@@ -1,5 +1,5 @@
-#include "learn/apply.hpp"
 #include "learn/mix.hpp"
+#include "learn/apply.hpp"
 
 #include <doctest/doctest.h>
 #include <cmath>
@@ -23,7 +23,8 @@ TEST_CASE("mix: each element is the sum in double, rounded once, for any number 
         std::vector<std::vector<float>> values;
         std::vector<const float*> terms;
         const double factors[] = {0.3, -1.7, 1e-3, 2};
-        for (std::size_t k = 0; k < count; ++k) terms.push_back(values.emplace_back(some(101, static_cast<float>(k))).data());
+        for (std::size_t k = 0; k < count; ++k)
+            terms.push_back(values.emplace_back(some(101, static_cast<float>(k))).data());
         std::vector<float> to(101, 5);
         mix(to, terms, factors);
         for (std::size_t i = 0; i < to.size(); ++i) {

@@ -130,7 +130,8 @@ TEST_CASE("averaging: the outer step of diloco is the recursion by hand") {
     }
 }
 
-TEST_CASE("averaging: a round takes tau steps, a reduce of ceil(log2 K) + 1 hops and a broadcast of ceil(log2 (K + 1))") {
+TEST_CASE(
+    "averaging: a round takes tau steps, a reduce of ceil(log2 K) + 1 hops and a broadcast of ceil(log2 (K + 1))") {
     for (const int lambda : {1, 2, 3, 4, 7, 8, 16}) {
         CAPTURE(lambda);
         const int tau = 5;

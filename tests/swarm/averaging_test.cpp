@@ -1,6 +1,6 @@
 // Averaging models, over random clusters: books balance, nobody computes while it communicates, every worker begins a
-// round with the same version, and the run ends, whatever is drawn and whenever it is stopped. RUBATO_SWARM_SEED repeats
-// one seed.
+// round with the same version, and the run ends, whatever is drawn and whenever it is stopped. RUBATO_SWARM_SEED
+// repeats one seed.
 #include "support/simulate.hpp"
 #include "swarm/draw.hpp"
 
@@ -48,7 +48,8 @@ public:
             if (const auto* model = std::get_if<Model>(&delivered->message)) {
                 const auto fresh = models_.emplace(std::pair(role, model->version), 0).second;
                 demand(fresh, "a worker was given a version twice");
-                demand(model->version == 0 || models_.count({role, model->version - 1}) == 1, "a worker missed a version");
+                demand(model->version == 0 || models_.count({role, model->version - 1}) == 1,
+                       "a worker missed a version");
                 const auto [said, first] = said_.emplace(model->version, *model);
                 demand(first || said->second == *model, "workers were told different things of a round");
                 mine_[role] = model->version;
@@ -131,14 +132,16 @@ void check(const Draw& it) {
     check_average_books(scenario, it.samples, run);
     std::int64_t samples = 0, gradients = 0;
     for (const auto& row : run.ledger.gradients) {
-        demand(row.outcome == rubato::Outcome::applied || scenario.stop.seconds, "only a stop by time cuts a round short");
+        demand(row.outcome == rubato::Outcome::applied || scenario.stop.seconds,
+               "only a stop by time cuts a round short");
         samples += row.samples;
         gradients += row.outcome == rubato::Outcome::applied;
     }
     // The last round goes beyond the limit by less than a step of all workers.
     const auto step = static_cast<std::int64_t>(scenario.lambda());
     if (scenario.stop.gradients)
-        demand(gradients >= *scenario.stop.gradients && gradients < *scenario.stop.gradients + step, "too many gradients");
+        demand(gradients >= *scenario.stop.gradients && gradients < *scenario.stop.gradients + step,
+               "too many gradients");
     if (scenario.stop.epochs) {
         const auto limit = std::llround(*scenario.stop.epochs * static_cast<double>(it.samples));
         demand(samples >= limit, "the run ended before its epochs");

@@ -1,5 +1,5 @@
-// The driver of synchronous averaging: owns the joint model, which all workers start a round from and whose next version
-// is made of the mean of what they have made of it.
+// The driver of synchronous averaging: owns the joint model, which all workers start a round from and whose next
+// version is made of the mean of what they have made of it.
 //
 //   broadcast (binomial) -> tau steps of every worker -> binary-tree reduce to worker 0 and from there to the driver
 //   -> prepare: the joint model of the mean -> ...
@@ -82,10 +82,10 @@ private:
     BufferId weights_ = no_buffer;  ///< lent to the driver while the next version is made
     BufferId trend_ = no_buffer;    ///< b of the outer step
     Broadcast broadcast_;
-    Model model_;                    ///< of the round under way, or of the last one
-    bool running_ = false;           ///< a round is, until its mean is there
+    Model model_;           ///< of the round under way, or of the last one
+    bool running_ = false;  ///< a round is, until its mean is there
     bool preparing_ = false;
-    bool summed_ = false;            ///< the mean is there
+    bool summed_ = false;  ///< the mean is there
     TreeReduce::Sum sum_;
     ActionId preparing_id_ = 0;
     bool trending_ = false;          ///< that is b

@@ -254,8 +254,7 @@ std::string AverageWorker::waiting() const {
                    (version_ < 0 || broadcast_parent(config_.worker + 1) == 0
                         ? "the driver"
                         : "worker " + std::to_string(broadcast_parent(config_.worker + 1) - 1));
-        case Phase::passing:
-            return "passes the joint model on to worker " + std::to_string(broadcast_.sends_to() - 1);
+        case Phase::passing: return "passes the joint model on to worker " + std::to_string(broadcast_.sends_to() - 1);
         case Phase::computing: return "computes gradient " + std::to_string(record_.worker_seq);
         case Phase::stepping: return "takes a step of its own";
         case Phase::reducing:

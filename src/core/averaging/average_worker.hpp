@@ -1,5 +1,5 @@
-// A worker of synchronous averaging: takes tau steps of its own from the joint model, with an optimizer whose state lasts
-// from round to round, and hands on what it has made of it; or, exchanging gradients, computes one on it.
+// A worker of synchronous averaging: takes tau steps of its own from the joint model, with an optimizer whose state
+// lasts from round to round, and hands on what it has made of it; or, exchanging gradients, computes one on it.
 #pragma once
 
 #include "core/averaging/broadcast.hpp"

@@ -1,5 +1,6 @@
-// A binomial broadcast as a part of a role: in step s every node below 2^s, which has the model by then, sends it to the
-// one 2^s further on. One message of a node at a time, so that each has the whole of its link: ceil(log2 nodes) steps.
+// A binomial broadcast as a part of a role: in step s every node below 2^s, which has the model by then, sends it to
+// the one 2^s further on. One message of a node at a time, so that each has the whole of its link: ceil(log2 nodes)
+// steps.
 #pragma once
 
 #include "core/action.hpp"

@@ -86,7 +86,8 @@ void JointBooks::evaluate(Time now, ActionId id, BufferId weights, Actions& acti
 }
 
 std::optional<Status> JointBooks::on(const Evaluated& event, Actions& actions) {
-    const auto it = std::find_if(evaluations_.begin(), evaluations_.end(), [&](const auto& e) { return e.id == event.id; });
+    const auto it =
+        std::find_if(evaluations_.begin(), evaluations_.end(), [&](const auto& e) { return e.id == event.id; });
     if (it == evaluations_.end()) return std::nullopt;
     EvalRow row = it->row;
     evaluations_.erase(it);

@@ -1,8 +1,8 @@
 // A binary-tree reduce as a part of a role: the weighted mean of one model of each member, of depth ceil(log2 members).
 //
-// In step l member i, a multiple of 2^(l+1), adds what member i + 2^l has: pairs of a mean and its weight, which say the
-// same as the pairs (tau * x, tau) of Langer et al. 2018, equation 9, do not grow, and leave equal models as they are,
-// bit for bit. Member 0 has the whole. Means are taken in the order of the steps, whatever came first.
+// In step l member i, a multiple of 2^(l+1), adds what member i + 2^l has: pairs of a mean and its weight, which say
+// the same as the pairs (tau * x, tau) of Langer et al. 2018, equation 9, do not grow, and leave equal models as they
+// are, bit for bit. Member 0 has the whole. Means are taken in the order of the steps, whatever came first.
 #pragma once
 
 #include "core/action.hpp"

@@ -117,7 +117,7 @@ private:
         BufferId weights = no_buffer;  ///< id of those that Start or Applied gave last, or a Mix that makes a version
         ActionId making = 0;           ///< that one, under way
         std::unique_ptr<learn::Optimizer> optimizer;  ///< of a worker that takes steps with one
-        bool abandoned = false;        ///< what it still asks for is not carried out
+        bool abandoned = false;                       ///< what it still asks for is not carried out
         bool finished = false;
     };
     struct Sent {

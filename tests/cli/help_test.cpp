@@ -130,7 +130,7 @@ TEST_CASE("a key tells type, unit, default, bounds, company and an example") {
     CHECK(has(key_text(only("name")), "1 to 100 bytes"));
     CHECK(has(key_text(only("workers.groups.count")), "none: it must be given"));
     CHECK(has(key_text(only("optimizer.staleness_rule.expression")), "variables  staleness, age"));
-    CHECK(has(key_text(only("protocol")), "tau (not yet)"));
+    CHECK(has(key_text(only("workers")), "slots (not yet)"));
     CHECK(has(key_text(only("stop.target.metric")), "'stop.target={\"at_most\": 0.12, \"metric\": \"valid_loss\"}'"));
     CHECK(has(scenario_text(), "\n  workers "));
 }

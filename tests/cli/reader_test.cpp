@@ -96,7 +96,8 @@ TEST_CASE("names of values are suggested, and reserved ones refused with \"not y
     CHECK(error_of(small(), {"protocol.name=hardsink"}) ==
           "--set protocol.name=hardsink: protocol.name: expected one of \"hardsync\", \"n-softsync\", \"async\", "
           "\"bsp\", \"asp\", \"ssp\", \"dssp\", \"bounded-delay\", \"backup-workers\", \"rennala\", \"ringmaster\", "
-          "\"admission\" or \"plugin\", found the string \"hardsink\"; did you mean \"hardsync\"?");
+          "\"admission\", \"plugin\", \"sparknet\", \"local-sgd\" or \"diloco\", found the string \"hardsink\"; did "
+          "you mean \"hardsync\"?");
     CHECK(
         error_of(small(), {"protocol.name=easgd"})
             .starts_with("--set protocol.name=easgd: protocol.name: \"easgd\" is reserved, but not yet built; there is "

@@ -172,7 +172,8 @@ CATEGORIES: dict[str, list[str]] = {
 OPTIONAL: dict[str, str] = {"grad_norm": "float64", "gap": "float64", "shard": "Int64", "count": "int64"}
 
 # Tables that runs of some protocols alone leave.
-OF_PROTOCOL: dict[str, tuple[str, ...]] = {"controller": ("dssp",), "rounds": ("sparknet", "local-sgd", "diloco")}
+OF_PROTOCOL: dict[str, tuple[str, ...]] = {"controller": ("dssp",),
+                                           "rounds": ("sparknet", "local-sgd", "diloco", "easgd")}
 
 # Tables that runs with some topologies alone leave.
 OF_TOPOLOGY: dict[str, str] = {"shards": "sharded"}

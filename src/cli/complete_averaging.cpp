@@ -13,7 +13,7 @@ void fill(Node& protocol, const std::string& key, Node value) {
     if (!protocol.find(key)) protocol.set(key, std::move(value), {});
 }
 
-void fill_keys(Node& protocol) {
+void fill_keys(Node& protocol, std::int64_t lambda) {
     const std::string& name = protocol.at("name").text;
     const bool diloco = name == "diloco";
     const Node* exchange = protocol.find("exchange");
@@ -26,6 +26,7 @@ void fill_keys(Node& protocol) {
     }
     fill(protocol, "tau", Node::of(std::int64_t{diloco ? 100 : 10}));
     if (name == "sparknet") return;
+    if (name == "easgd") return fill(protocol, "alpha", Node::of(0.9 / static_cast<double>(lambda)));
     fill(protocol, "outer_learning_rate", Node::of(diloco ? 0.7 : 1.0));
     fill(protocol, "outer_momentum", Node::of(diloco ? 0.9 : 0.0));
 }
@@ -33,8 +34,7 @@ void fill_keys(Node& protocol) {
 void check_workers(const Node& root, const std::string& its) {
     const Node& workers = root.at("workers");
     if (const Node* pipeline = workers.find("pipeline"); pipeline != nullptr && pipeline->text == "overlap")
-        refuse(*pipeline, "workers.pipeline",
-               its + "has workers wait for the joint model, so there is nothing to overlap: expected \"blocking\"");
+        refuse(*pipeline, "workers.pipeline", its + "says by itself what workers overlap: expected \"blocking\"");
     const Node* communication = workers.find("communication");
     if (communication == nullptr) return;
     for (const char* key : {"push_every", "pull_every"})
@@ -47,13 +47,12 @@ void check_optimizer(const Node& optimizer, const std::string& its) {
     const Node& rule = optimizer.at("staleness_rule");
     const Node* name = rule.is(Node::Kind::string) ? &rule : rule.find("name");
     if (name == nullptr || name->text != "none")
-        refuse(
-            rule, "optimizer.staleness_rule",
-            its + "averages models that all begin with the present one, and no gradient is stale: expected \"none\"");
+        refuse(rule, "optimizer.staleness_rule",
+               its + "has workers take steps of their own, and applies no gradient of theirs: expected \"none\"");
     const Node* momentum = optimizer.find("momentum_rule");
     if (momentum != nullptr && momentum->text == "decoupled")
         refuse(*momentum, "optimizer.momentum_rule",
-               its + "has no staleness that would act as momentum: expected \"configured\"");
+               its + "has no stale gradients that would act as momentum: expected \"configured\"");
 }
 
 void check_run(const Node& root, const std::string& its) {
@@ -80,17 +79,16 @@ void check_run(const Node& root, const std::string& its) {
 }  // namespace
 
 bool averages(const Node& root) {
-    constexpr std::string_view names[] = {"sparknet", "local-sgd", "diloco"};
+    constexpr std::string_view names[] = {"sparknet", "local-sgd", "diloco", "easgd"};
     return std::find(std::begin(names), std::end(names), root.at("protocol").at("name").text) != std::end(names);
 }
 
 void complete_averaging(Node& root) {
     if (!averages(root)) return;
     const std::string its = "\"" + root.at("protocol").at("name").text + "\" ";
-    fill_keys(*root.find("protocol"));
+    fill_keys(*root.find("protocol"), worker_count(root));
     if (const Node& topology = root.at("topology").at("name"); topology.text != "star")
-        refuse(topology, "topology.name",
-               its + "has a driver and trees of workers of its own, and no servers: expected \"star\"");
+        refuse(topology, "topology.name", its + "says by itself who talks with whom: expected \"star\"");
     if (const Node& sampling = root.at("data").at("sampling"); sampling.text == "shared-epoch")
         refuse(sampling, "data.sampling",
                its +

@@ -77,7 +77,7 @@ double updates_of(const Loaded& loaded, const Estimate& plan) {
 
 /// A worker hands on one sum and gets one model a round, and tells of every step.
 void average(const Scenario& scenario, Estimate& plan) {
-    const double workers = scenario.lambda();
+    const double workers = scenario.protocol.averages_in_rounds() ? scenario.lambda() : 1;
     plan.gradients = std::ceil(*plan.gradients / workers) * workers;
     plan.pushes = *plan.updates * workers;
     plan.messages = 2 * *plan.pushes + *plan.gradients;

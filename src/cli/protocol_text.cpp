@@ -38,6 +38,11 @@ std::string averaging_text(const ProtocolSpec& protocol, int lambda) {
         return fmt::format(
             "{}, gradients: one of each of {} workers, reduced over a tree; the driver applies their mean",
             protocol.name, lambda);
+    if (!protocol.averages_in_rounds())
+        return fmt::format(
+            "easgd: after {} step{} of its own a worker moves by {:.4g} of the way to the joint model, and that as far "
+            "towards it",
+            spec.tau, spec.tau == 1 ? "" : "s", spec.alpha);
     std::string text =
         fmt::format("{}: {} worker{}, {} step{} of {} own, then the mean of the models over a tree", protocol.name,
                     lambda, lambda == 1 ? "" : "s", spec.tau, spec.tau == 1 ? "" : "s", lambda == 1 ? "its" : "their");
@@ -134,6 +139,11 @@ std::vector<std::string> staleness_at_a_server(const Scenario& scenario) {
         return sentences;
     }
     const int lambda = scenario.lambda();
+    if (protocol.averages() && !protocol.averages_in_rounds())
+        return {fmt::format(
+            "nobody waits for others: a worker stops for a download, and uploads while it computes; staleness "
+            "counts exchanges since its last one, its own included: mean near {}, no bound",
+            lambda)};
     if (protocol.averages())
         return {"staleness is 0: all workers begin a round with the present joint model",
                 "means are taken in the order of the tree: the same weights, bit for bit, on every backend"};

@@ -44,6 +44,7 @@ WorkerRow books(const Role& role, Time now) {
     if (const auto* worker = std::get_if<Boxed<OverlapWorker>>(&role)) return (**worker).books(now);
     if (const auto* worker = std::get_if<Boxed<ShardWorker>>(&role)) return (**worker).books(now);
     if (const auto* worker = std::get_if<Boxed<AverageWorker>>(&role)) return (**worker).books(now);
+    if (const auto* worker = std::get_if<Boxed<ElasticWorker>>(&role)) return (**worker).books(now);
     return {};
 }
 
@@ -52,6 +53,7 @@ std::int64_t gradients_begun(const Role& role) {
     if (const auto* worker = std::get_if<Boxed<OverlapWorker>>(&role)) return (**worker).begun();
     if (const auto* worker = std::get_if<Boxed<ShardWorker>>(&role)) return (**worker).begun();
     if (const auto* worker = std::get_if<Boxed<AverageWorker>>(&role)) return (**worker).begun();
+    if (const auto* worker = std::get_if<Boxed<ElasticWorker>>(&role)) return (**worker).begun();
     return 0;
 }
 
@@ -68,7 +70,7 @@ std::string role_name(RoleId role, const Scenario& scenario) {
 int workers_among(const std::vector<Role>& roles) {
     return static_cast<int>(std::count_if(roles.begin(), roles.end(), [](const Role& it) {
         return !std::holds_alternative<Boxed<Server>>(it) && !std::holds_alternative<Boxed<Relay>>(it) &&
-               !std::holds_alternative<Boxed<AverageDriver>>(it);
+               !std::holds_alternative<Boxed<AverageDriver>>(it) && !std::holds_alternative<Boxed<ElasticServer>>(it);
     }));
 }
 
@@ -155,6 +157,13 @@ std::vector<Role> averaging_roles(const Scenario& scenario, std::int64_t samples
                          scenario.protocol.averaging};
     config.data.own = true;
     std::vector<Role> roles;
+    if (scenario.protocol.name == "easgd") {
+        const double alpha = config.averaging.alpha > 0 ? config.averaging.alpha : 0.9 / scenario.lambda();
+        roles.emplace_back(Boxed(ElasticServer(config)));
+        for (WorkerId worker = 0; worker < scenario.lambda(); ++worker)
+            roles.emplace_back(Boxed(ElasticWorker({worker, parameters, config.data, alpha})));
+        return roles;
+    }
     roles.emplace_back(Boxed(AverageDriver(config)));
     for (WorkerId worker = 0; worker < scenario.lambda(); ++worker)
         roles.emplace_back(

@@ -22,7 +22,8 @@ REFUSALS: tuple[tuple[dict, str, str], ...] = (
     ({"protocol": {"name": "sparknet", "outer_momentum": 0.5}}, "protocol.outer_momentum", "goes with"),
     ({"protocol": {"name": "sparknet", "exchange": "gradients", "tau": 2}}, "protocol.tau", "expected 1"),
     ({"protocol": {"name": "local-sgd", "tau": 0}}, "protocol.tau", "from 1 to 1000000"),
-    ({"protocol": {"name": "easgd"}}, "protocol.name", "not yet built"),
+    ({"protocol": {"name": "mpca"}}, "protocol.name", "not yet built"),
+    ({"protocol": {"name": "easgd", "alpha": 2}}, "protocol.alpha", "at most 1"),
     ({"faults": [{"workers": [0], "at_s": 1}]}, "faults[0]", "not yet built"),
     ({"execution": {"checkpoint": {"every_updates": 5}}}, "execution.checkpoint", "not yet built"),
     ({"evaluate": {"mode": "pause", "every_epochs": 1}}, "evaluate.mode", "not yet built"),
@@ -61,6 +62,16 @@ class Averaging(Case):
                 self.assertIn("the same final weights", replay.stdout)
             self.assertEqual(len(hashes), 1, protocol)
             self.assertLess(max(times) - min(times), 1e-5 * max(times))
+
+    def test_elastic_runs_replay_and_have_a_row_an_exchange(self) -> None:
+        for backend in ("sim", "local"):
+            run = self.run_scenario(learning({"name": "easgd", "tau": 4}), "--backend", backend)
+            self.assertIn("the same final weights", self.call("replay", run, "--weights").stdout)
+            summary, rounds = self.summary(run), self.rows(run, "rounds.csv")
+            self.assertEqual(len(rounds), summary["updates"])
+            self.assertEqual({row["workers"] for row in rounds}, {"1"})
+            self.assertEqual({int(row["worker"]) for row in rounds}, {0, 1, 2})
+            self.assertEqual(summary["gradients"]["applied"], 4 * len(rounds))
 
     def test_books_count_steps_and_rounds_versions(self) -> None:
         run = self.run_scenario(learning())

@@ -63,6 +63,8 @@ bool set_protocol(ProtocolSpec& protocol, const std::string& key, const std::str
         protocol.averaging.tau = std::stoi(value);
     else if (key == "exchange")
         protocol.averaging.gradients = value == "gradients";
+    else if (key == "alpha")
+        protocol.averaging.alpha = std::stod(value);
     else if (key == "outer_rate")
         protocol.averaging.outer_learning_rate = std::stod(value);
     else if (key == "outer_momentum")

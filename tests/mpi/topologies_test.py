@@ -61,6 +61,10 @@ class TopologiesTest(LaunchTest):
                 self.assertEqual(len(self.rows(out, "rounds.csv")), summary["updates"])
                 simulated = self.run_on("sim", scenario, out + "-sim")
                 self.assertEqual(summary["weights_hash"], simulated["weights_hash"])
+        summary = self.run_on("mpi", learning({"name": "easgd", "tau": 3}, 4, hidden=30), "elastic", ranks=5)
+        self.assertEqual((summary["backend"], summary["status"]), ("mpi", "finished"))
+        self.assert_books("elastic")
+        self.assert_replays("elastic", "--weights")
 
     def test_shards_keep_their_books_and_replay(self) -> None:
         weights = {}

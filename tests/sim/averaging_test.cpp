@@ -190,3 +190,57 @@ TEST_CASE("averaging: runs are computed again from their logs, as they are and a
     const auto whole = record(scenario);
     check_recomputed(whole, Renamed()(whole.steps));
 }
+
+TEST_CASE("averaging: elastic moves are those by hand, and what worker and server move by is one buffer") {
+    // One worker, gradients of 0.5: tau steps of rate r lead it down by 0.5 * tau * r; then both ends move by d. The
+    // loss of weights w is w / 2.
+    auto scenario = averaging("easgd", 1, 4, "constant", 96);
+    scenario.model.value = 0.5;
+    scenario.model.dimension = 1;
+    scenario.optimizer.learning_rate = 0.125;
+    scenario.protocol.averaging.alpha = 0.3;
+    scenario.stop = {};
+    scenario.stop.updates = 8;
+    const auto done = run(scenario);
+    float own = 0, joint = 0;
+    for (const auto& row : done.ledger.gradients) {
+        if (row.outcome != rubato::Outcome::applied) continue;
+        CHECK(row.loss == doctest::Approx(0.5 * static_cast<double>(own)).epsilon(1e-6));
+        own -= 0.125f * 0.5f;
+        if (row.worker_seq % 4 != 3) continue;
+        const auto d = static_cast<float>(0.3 * static_cast<double>(own) - 0.3 * static_cast<double>(joint));
+        own -= d;
+        joint += d;
+    }
+    REQUIRE(!done.ledger.evals.empty());
+    const auto weights = std::vector<float>{joint};
+    CHECK(done.report.weights_hash == learn::weights_hash(weights));
+}
+
+TEST_CASE("averaging: an elastic worker stops for the download and its move alone") {
+    auto scenario = timing_scenario("easgd", 1, 4, 0);
+    scenario.data.sampling = Sampling::random;
+    scenario.protocol.averaging.tau = 5;
+    scenario.cost.push_bytes = 15'000'000;  // an upload of 15 ms beside 20 ms of steps
+    scenario.cost.pull_bytes = 1'000'000;
+    scenario.stop.updates = 50;
+    const auto done = simulate(scenario, 1000, {1e-4, 1e9, 0, 0});
+    REQUIRE(done.ledger.rounds.size() == 50);
+    for (std::size_t i = 1; i < 50; ++i) {
+        const Time period = done.ledger.rounds[i].compute_begin_ns - done.ledger.rounds[i - 1].compute_begin_ns;
+        CHECK(static_cast<double>(period) * 1e-9 == doctest::Approx(0.020 + 0.0011 + 1e-4).epsilon(0.01));
+    }
+}
+
+TEST_CASE("averaging: elastic runs are computed again from their logs") {
+    auto scenario = averaging("easgd", 5, 3);
+    scenario.optimizer = momentum();
+    scenario.protocol.averaging.alpha = 0.18;
+    const auto whole = record(scenario);
+    REQUIRE(whole.report.status == Status::finished);
+    const auto renamed = Renamed()(whole.steps);
+    check_recomputed(whole, renamed);
+    for (std::uint64_t seed = 0; seed < 8; ++seed) check_recomputed(whole, merged_anyhow(renamed, seed));
+    for (const std::int64_t after : {30, 77, 150})
+        check_recomputed(record(scenario, after), record(scenario, after).steps);
+}

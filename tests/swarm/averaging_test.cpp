@@ -121,6 +121,69 @@ void check_average_books(const Scenario& scenario, std::int64_t samples, const S
     demand(static_cast<int>(run.ledger.workers.size()) == scenario.lambda(), "a worker kept no books");
 }
 
+Draw draw_elastic(std::uint64_t seed) {
+    Draw it = draw_average(seed);
+    learn::Stream random(seed, 6, learn::Purpose::synthetic, 0);
+    it.scenario.protocol.name = "easgd";
+    it.scenario.protocol.averaging = {};
+    it.scenario.protocol.averaging.tau = static_cast<int>(1 + random.below(6));
+    it.scenario.protocol.averaging.alpha = 0.1;
+    return it;
+}
+
+/// What EASGD promises of its exchanges: one of a worker at a time, which stops the worker for the download and its own
+/// move alone, and of which both ends move by the same buffer.
+class ElasticChecker {
+public:
+    void see(Time, RoleId role, const Event& event, const Actions& actions) {
+        if (const auto* delivered = std::get_if<Delivered>(&event)) {
+            if (const auto* model = std::get_if<Model>(&delivered->message)) {
+                asked_[role] = false;
+                demand(model->version >= version_[role], "a worker was given an older version");
+                version_[role] = model->version;
+            }
+        }
+        if (const auto* taken = std::get_if<Taken>(&event))
+            if (taken->id == uploads_[role]) uploads_[role] = 0;
+        for (const auto& action : actions.list) {
+            if (std::holds_alternative<Compute>(action)) {
+                demand(!asked_[role], "a worker computes while it waits for the joint model");
+                overlaps += uploads_[role] != 0;
+            }
+            const auto* send = std::get_if<Send>(&action);
+            if (send == nullptr || role == 0) continue;
+            if (std::holds_alternative<Inquiry>(send->message)) {
+                demand(!asked_[role] && uploads_[role] == 0, "two exchanges of a worker at once");
+                asked_[role] = true;
+            }
+            if (std::holds_alternative<Share>(send->message)) uploads_[role] = send->id;
+        }
+    }
+    std::int64_t overlaps = 0;  ///< gradients that were begun beside an upload
+
+private:
+    std::map<RoleId, bool> asked_;
+    std::map<RoleId, ActionId> uploads_;
+    std::map<RoleId, Version> version_;
+};
+
+void check_elastic_books(const Scenario& scenario, std::int64_t samples, const Simulated& run) {
+    auto books = scenario;
+    books.stop = {};
+    check_books(books, samples, run.ledger, run.started);
+    demand(run.ledger.rounds.size() == run.ledger.updates.size(), "a version without an exchange, or one without it");
+    for (std::size_t i = 0; i < run.ledger.rounds.size(); ++i) {
+        const RoundRow& row = run.ledger.rounds[i];
+        demand(row.version == static_cast<Version>(i) + 1 && row.steps == scenario.protocol.averaging.tau,
+               "an exchange of other steps");
+        demand(row.compute_begin_ns <= row.compute_end_ns && row.compute_end_ns <= row.broadcast_begin_ns &&
+                   row.broadcast_begin_ns <= row.broadcast_end_ns && row.reduce_begin_ns <= row.reduce_end_ns &&
+                   row.reduce_end_ns <= row.prepare_begin_ns && row.prepare_begin_ns <= row.prepare_end_ns,
+               "the stages of an exchange are out of order");
+    }
+    demand(static_cast<int>(run.ledger.workers.size()) == scenario.lambda(), "a worker kept no books");
+}
+
 void check(const Draw& it) {
     const auto& scenario = it.scenario;
     RoundChecker checker(scenario);
@@ -187,4 +250,42 @@ TEST_CASE("averaging: a run that a failed transfer ends says so, with every grad
         ++lost;
     }
     CHECK(lost > 100);
+}
+
+TEST_CASE("averaging: elastic exchanges keep their promises and the run ends, whatever the seed draws") {
+    std::int64_t overlaps = 0;
+    for (std::uint64_t seed = 1; seed <= 1500; ++seed) {
+        INFO("seed ", seed);
+        const auto it = draw_elastic(seed);
+        ElasticChecker checker;
+        const auto watch = [&](Time now, RoleId role, const Event& event, const Actions& actions) {
+            checker.see(now, role, event, actions);
+        };
+        Simulated run;
+        REQUIRE_NOTHROW(run = simulate(it.scenario, it.samples, it.network, nullptr, -1, watch));
+        INFO(run.report.detail);
+        REQUIRE(run.report.status == Status::finished);
+        REQUIRE_NOTHROW(check_elastic_books(it.scenario, it.samples, run));
+        overlaps += checker.overlaps;
+    }
+    CHECK(overlaps > 1000);
+}
+
+TEST_CASE("averaging: an elastic run that is interrupted, or loses a transfer, states every gradient") {
+    int interrupted = 0, lost = 0;
+    for (std::uint64_t seed = 1; seed <= 1500; ++seed) {
+        auto it = draw_elastic(seed);
+        INFO("seed ", seed);
+        const auto after = static_cast<std::int64_t>(seed % 211);
+        const auto run = simulate(it.scenario, it.samples, it.network, nullptr, after);
+        REQUIRE_NOTHROW(check_elastic_books(it.scenario, it.samples, run));
+        REQUIRE((run.report.status == Status::interrupted || run.report.status == Status::finished));
+        interrupted += run.report.status == Status::interrupted;
+        it.network.fails_after = after % 61;
+        const auto broken = simulate(it.scenario, it.samples, it.network);
+        REQUIRE_NOTHROW(check_elastic_books(it.scenario, it.samples, broken));
+        lost += broken.report.status == Status::peer_lost;
+    }
+    CHECK(interrupted > 500);
+    CHECK(lost > 200);
 }

@@ -10,6 +10,7 @@ namespace rubato {
 
 AverageWorker::AverageWorker(const AverageWorkerConfig& config)
     : config_(config),
+      steps_(config.worker, config.data),
       broadcast_(config.worker + 1, config.data.lambda + 1),
       reduce_(config.worker, config.data.lambda) {
     books_.worker = config.worker;
@@ -35,7 +36,7 @@ void AverageWorker::on(Time now, const Delivered& event, Actions& actions) {
         book(now);
         stopping_ = true;
         stop_version_ = stop->version;
-        if (phase_ == Phase::computing) actions.add<Cancel>(compute_);
+        if (phase_ == Phase::computing) steps_.cancel(actions);
         try_leave(actions);
     } else {
         throw std::logic_error("a worker that averages was sent a message that is not for one");
@@ -53,12 +54,8 @@ void AverageWorker::on_model(Time now, const Delivered& event, const Model& mode
         books_.pull_request_ns += wait - moving - held;
         ++books_.pulls;
     }
-    asked_ns_ = std::exchange(since_ns_, now);
     version_ = model.version;
-    steps_ = model.steps;
-    rate_ = model.learning_rate;
-    done_ = 0;
-    samples_ = 0;
+    steps_.begin(model.version, model.steps, model.learning_rate, std::exchange(since_ns_, now));
     if (event.payload.buffer != no_buffer) {
         let_go(weights_, actions);
         weights_ = event.payload.buffer;
@@ -72,62 +69,38 @@ void AverageWorker::on_model(Time now, const Delivered& event, const Model& mode
 void AverageWorker::go_on_with_steps(Time now, Actions& actions) {
     if (stopping_) return cut_short(now, actions);
     book(now);
-    const Batch batch = own_batch(config_.data, config_.worker, begun_);
-    if (done_ == steps_ || batch.count == 0)  // without a part of the data it has nothing to add
-        return contribute(now, {std::exchange(weights_, no_buffer), 0, config_.parameters}, done_, actions);
-    record_ = Push{};
-    record_.read_version = version_;
-    record_.worker_seq = begun_++;
-    record_.batch = batch;
-    record_.pull_ns = asked_ns_;
-    record_.begin_ns = now;
-    phase_ = Phase::computing;
-    compute_ = next_id();
-    actions.add<Compute>(compute_, weights_, batch, record_.worker_seq);
+    if (steps_.compute(now, weights_, next_id(), actions)) {
+        phase_ = Phase::computing;
+        return;
+    }
+    contribute(now, {std::exchange(weights_, no_buffer), 0, config_.parameters}, steps_.done(), actions);
 }
 
 void AverageWorker::on(Time now, const GradientReady& event, Actions& actions) {
-    record_.begin_ns = event.begin_ns;
-    record_.end_ns = event.end_ns;
-    record_.loss = event.loss;
+    steps_.note(event);
     if (stopping_) {
         actions.add<Release>(event.gradient);
         cancelled_ = true;
         return cut_short(now, actions);
     }
     ++books_.gradients;
-    samples_ += record_.batch.count;
-    tell_of_step(now, actions);
-    book(now);
-    if (config_.gradients) return contribute(now, {event.gradient, 0, config_.parameters}, samples_, actions);
-    phase_ = Phase::stepping;
-    gradient_ = event.gradient;
-    compute_ = next_id();
-    const auto part = static_cast<std::int32_t>(actions.parts.size());
-    const auto step = static_cast<std::int32_t>(actions.steps.size());
-    actions.parts.push_back({gradient_, 1, version_, 0, config_.worker});
-    actions.steps.push_back({part, 1, rate_, -1});
-    actions.add<Update>(compute_, std::exchange(weights_, no_buffer), taken_steps_++, step, 1);
-}
-
-void AverageWorker::tell_of_step(Time now, Actions& actions) {
-    record_.push_ns = now;
-    ++pushes_;
     ++sends_under_way_;
-    told_.push_back({next_id(), record_});
-    actions.add<Send>(told_.back().id, 0, Channel::control, Message(record_), Slice{});
+    steps_.tell(now, next_id(), actions);
+    book(now);
+    if (config_.gradients)
+        return contribute(now, {event.gradient, 0, config_.parameters}, static_cast<double>(steps_.samples()), actions);
+    phase_ = Phase::stepping;
+    steps_.step(std::exchange(weights_, no_buffer), event.gradient, next_id(), actions);
 }
 
 void AverageWorker::on(Time now, const Cancelled& event, Actions& actions) {
-    record_.begin_ns = event.begin_ns;
+    steps_.note(event);
     cancelled_ = true;
     cut_short(now, actions);
 }
 
 void AverageWorker::on(Time now, const Applied& event, Actions& actions) {
-    weights_ = event.weights;
-    let_go(gradient_, actions);
-    ++done_;
+    weights_ = steps_.on(event, actions);
     go_on_with_steps(now, actions);
 }
 
@@ -168,7 +141,7 @@ void AverageWorker::go_on_reducing(Time now, Actions& actions) {
 
 void AverageWorker::on(Time now, const Taken& event, Actions& actions) {
     --sends_under_way_;
-    std::erase_if(told_, [&](const Told& it) { return it.id == event.id; });
+    steps_.on(event);
     if (event.id == bye_) {
         phase_ = Phase::finished;
         actions.workers.push_back(books_);
@@ -199,7 +172,7 @@ void AverageWorker::try_leave(Actions& actions) {
     if (!stopping_ || phase_ != Phase::waiting || version_ < stop_version_ || sends_under_way_ > 0 || bye_ != 0) return;
     bye_ = next_id();
     ++sends_under_way_;
-    actions.send<Bye>(bye_, 0, Channel::control, {}, pushes_, cancelled_, cancelled_ ? record_ : Push{});
+    actions.send<Bye>(bye_, 0, Channel::control, {}, steps_.told(), cancelled_, cancelled_ ? steps_.record() : Push{});
 }
 
 Time& AverageWorker::account(WorkerRow& books) const {
@@ -227,13 +200,7 @@ WorkerRow AverageWorker::books(Time now) const {
 
 void AverageWorker::on(Time now, const Abandoned&, Actions& actions) {
     book(now);
-    for (const Told& it : told_)
-        actions.gradients.push_back(unapplied_row(config_.worker, it.record, Outcome::leftover));
-    if (phase_ == Phase::computing || cancelled_) {
-        GradientRow row = unapplied_row(config_.worker, record_, Outcome::cancelled);
-        row.end_ns = row.push_ns = -1;
-        actions.gradients.push_back(row);
-    }
+    steps_.leave_over(phase_ == Phase::computing || cancelled_, actions);
     phase_ = Phase::finished;
     actions.workers.push_back(books_);
     actions.add<Finish>();
@@ -255,7 +222,7 @@ std::string AverageWorker::waiting() const {
                         ? "the driver"
                         : "worker " + std::to_string(broadcast_parent(config_.worker + 1) - 1));
         case Phase::passing: return "passes the joint model on to worker " + std::to_string(broadcast_.sends_to() - 1);
-        case Phase::computing: return "computes gradient " + std::to_string(record_.worker_seq);
+        case Phase::computing: return "computes gradient " + std::to_string(steps_.record().worker_seq);
         case Phase::stepping: return "takes a step of its own";
         case Phase::reducing:
             return reduce_.waits_for() < 0 ? "adds what others have sent"
@@ -271,8 +238,8 @@ std::string AverageWorker::waiting() const {
 
 std::string AverageWorker::describe() const {
     return "worker " + std::to_string(config_.worker) + " at version " + std::to_string(version_) + ": " +
-           std::to_string(begun_) + " gradients begun, " + std::to_string(done_) + " of " + std::to_string(steps_) +
-           " steps of the round taken; " + (finished() ? "finished" : waiting());
+           std::to_string(begun()) + " gradients begun, " + std::to_string(steps_.done()) + " of " +
+           std::to_string(steps_.steps()) + " steps of the round taken; " + (finished() ? "finished" : waiting());
 }
 
 }  // namespace rubato

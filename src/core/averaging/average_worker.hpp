@@ -3,8 +3,8 @@
 #pragma once
 
 #include "core/averaging/broadcast.hpp"
+#include "core/averaging/local_steps.hpp"
 #include "core/averaging/tree_reduce.hpp"
-#include "core/dealer.hpp"
 
 #include <string>
 
@@ -26,7 +26,7 @@ public:
     std::string waiting() const;
     std::string describe() const;
     bool finished() const { return phase_ == Phase::finished; }
-    std::int64_t begun() const { return begun_; }
+    std::int64_t begun() const { return steps_.begun(); }
     WorkerRow books(Time now) const;
     bool operator==(const AverageWorker&) const = default;
 
@@ -49,7 +49,6 @@ private:
     void on_model(Time now, const Delivered& event, const Model& model, Actions& actions);
     /// The next step, or the end of them.
     void go_on_with_steps(Time now, Actions& actions);
-    void tell_of_step(Time now, Actions& actions);
     /// The run ends in the middle of the steps.
     void cut_short(Time now, Actions& actions);
     /// The steps are done: what the round has from this worker.
@@ -67,25 +66,13 @@ private:
 
     AverageWorkerConfig config_;
     Phase phase_ = Phase::waiting;
-    BufferId weights_ = no_buffer;   ///< the joint model, then its own; handed over to the sum
-    BufferId gradient_ = no_buffer;  ///< of the step under way
-    Version version_ = -1;           ///< of the joint model that it has last had
-    std::int32_t steps_ = 0, done_ = 0;
-    double rate_ = 0;
-    double samples_ = 0;  ///< of this round
+    BufferId weights_ = no_buffer;  ///< the joint model, then its own; handed over to the sum
+    Version version_ = -1;          ///< of the joint model that it has last had
+    LocalSteps steps_;
     Broadcast broadcast_;
     TreeReduce reduce_;
     BufferId sharing_ = no_buffer;
-    ActionId share_ = 0, compute_ = 0, bye_ = 0;
-    Push record_;  ///< of the gradient under way
-    Time asked_ns_ = 0;
-    struct Told {
-        ActionId id = 0;
-        Push record;
-        bool operator==(const Told&) const = default;
-    };
-    std::vector<Told> told_;  ///< under way to the driver
-    std::int64_t begun_ = 0, pushes_ = 0, taken_steps_ = 0;
+    ActionId share_ = 0, bye_ = 0;
     std::int64_t sends_under_way_ = 0;
     ActionId last_id_ = 0;
     bool stopping_ = false, cancelled_ = false;

@@ -108,6 +108,22 @@ TABLES: dict[str, dict[str, str]] = {
         "predicted_ns": "Int64",
         "slowest_predicted_ns": "Int64",
     },
+    "rounds": {
+        "round": "int64",
+        "version": "int64",
+        "worker": "Int64",
+        "workers": "int64",
+        "steps": "int64",
+        "samples": "int64",
+        "broadcast_begin_ns": "Int64",
+        "broadcast_end_ns": "Int64",
+        "compute_begin_ns": "Int64",
+        "compute_end_ns": "Int64",
+        "reduce_begin_ns": "Int64",
+        "reduce_end_ns": "Int64",
+        "prepare_begin_ns": "Int64",
+        "prepare_end_ns": "Int64",
+    },
     "shards": {
         "shard": "int64",
         "worker": "int64",
@@ -156,7 +172,8 @@ CATEGORIES: dict[str, list[str]] = {
 OPTIONAL: dict[str, str] = {"grad_norm": "float64", "gap": "float64", "shard": "Int64", "count": "int64"}
 
 # Tables that runs of some protocols alone leave.
-OF_PROTOCOL: dict[str, str] = {"controller": "dssp"}
+OF_PROTOCOL: dict[str, tuple[str, ...]] = {"controller": ("dssp",),
+                                           "rounds": ("sparknet", "local-sgd", "diloco", "easgd")}
 
 # Tables that runs with some topologies alone leave.
 OF_TOPOLOGY: dict[str, str] = {"shards": "sharded"}
@@ -170,6 +187,7 @@ SWITCHES: dict[str, str] = {
     "updates": "--set trace.updates=true",
     "timeline": "--timeline",
     "controller": "protocol dssp",
+    "rounds": "a protocol that averages models, --set trace.updates=true",
     "shards": "topology sharded",
     "faults": "faults, in simulation",
 }

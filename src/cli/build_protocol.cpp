@@ -50,6 +50,11 @@ ProtocolSpec build_protocol(const Node& protocol, int lambda) {
     if (const Node* admit = protocol.find("admit"))
         spec.admit = admit->text == "pace" ? Admit::pace : admit->text == "discard" ? Admit::discard : Admit::withhold;
     if (const Node* warm = protocol.find("warm_start")) spec.warm_epochs = warm->at("epochs").number;
+    if (const Node* tau = protocol.find("tau")) spec.averaging.tau = to_int(*tau);
+    if (const Node* what = protocol.find("exchange")) spec.averaging.gradients = what->text == "gradients";
+    if (const Node* alpha = protocol.find("alpha")) spec.averaging.alpha = alpha->number;
+    if (const Node* rate = protocol.find("outer_learning_rate")) spec.averaging.outer_learning_rate = rate->number;
+    if (const Node* momentum = protocol.find("outer_momentum")) spec.averaging.outer_momentum = momentum->number;
     if (const Node* file = protocol.find("file")) spec.plugin = policy_of(*file, protocol, lambda);
     return spec;
 }

@@ -188,10 +188,29 @@ std::string stop_text(const StopSpec& stop) {
     return text + (stop.on_divergence ? "; a run that diverges stops" : "; a run that diverges goes on");
 }
 
+/// Every round waits for the slowest worker, whose model is on its way while nobody computes. Elastic workers wait for
+/// nobody.
+double least_seconds_of_steps(const Scenario& scenario, const Estimate& plan, sim::Network& network,
+                              const sim::Placement& placement) {
+    double slowest = 0, moving = 0, rate = 0;
+    const double steps = *plan.gradients / scenario.lambda();
+    for (RoleId role = 1; role <= scenario.lambda(); ++role) {
+        const sim::HostId host = placement.host_of_role[static_cast<std::size_t>(role)];
+        const auto bytes = static_cast<double>(scenario.cost.push_bytes);
+        if (const double seconds = placement.seconds(role, scenario.workers.batch_size); seconds > 0)
+            rate += 1 / seconds;
+        slowest = std::max(slowest, steps * placement.seconds(role, scenario.workers.batch_size));
+        if (role == 1) moving = seconds_of(network.control_delay(host, placement.host_of_role.front(), bytes));
+    }
+    if (!scenario.protocol.averages_in_rounds()) return rate > 0 ? *plan.gradients / rate : 0;
+    return slowest + *plan.updates * moving;
+}
+
 /// What cannot be beaten: a worker computes and pushes one after the other, unless it overlaps them, what all routes to
 /// the server share carries every push, and the server takes its time for each.
 double least_seconds(const Scenario& scenario, const Shards& shards, const Estimate& plan, sim::Network& network,
                      const sim::Placement& placement) {
+    if (scenario.protocol.averages()) return least_seconds_of_steps(scenario, plan, network, placement);
     const int largest = largest_shard(shards);
     const CostSpec cost = cost_of(scenario, shards, largest);
     const auto push_bytes = static_cast<double>(cost.push_bytes);

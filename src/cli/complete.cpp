@@ -1,5 +1,6 @@
 #include "cli/complete.hpp"
 
+#include "cli/complete_averaging.hpp"
 #include "cli/complete_devices.hpp"
 #include "cli/complete_protocol.hpp"
 #include "cli/complete_shards.hpp"
@@ -59,7 +60,7 @@ void complete_pull(Node& root) {
 /// Whether nobody deals the workers their batches.
 bool draw_themselves(const Node& root) {
     const Node* pull = root.at("workers").find("pull");
-    return pull && pull->text == "latest";
+    return (pull && pull->text == "latest") || averages(root);
 }
 
 void complete_data(Node& root) {
@@ -295,6 +296,7 @@ void complete(Node& root, std::vector<std::string>& notes) {
     complete_workers(root, notes);
     complete_devices(root, notes);
     check_faults(root.at("faults"), worker_count(root));
+    complete_averaging(root);
     complete_protocol(root);
     complete_leaves(root);
     complete_tree(root);

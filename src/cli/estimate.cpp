@@ -18,6 +18,7 @@ namespace {
 // Measured means of the rows that a run writes, bytes.
 constexpr double gradient_row = 100;
 constexpr double update_row = 50;
+constexpr double round_row = 130;
 constexpr double shard_row_bytes = 35;
 constexpr double timeline_of_gradient = 150;
 constexpr double events_of_gradient = 2400;
@@ -72,6 +73,15 @@ double updates_of(const Loaded& loaded, const Estimate& plan) {
         return plan.limited_by == "epochs" ? updates_in_rounds(loaded, plan, *loaded.scenario.stop.epochs, lambda)
                                            : std::ceil(pushes / lambda);
     return warm.updates + std::ceil((pushes - warm.gradients) / plan.per_update);
+}
+
+/// A worker hands on one sum and gets one model a round, and tells of every step.
+void average(const Scenario& scenario, Estimate& plan) {
+    const double workers = scenario.protocol.averages_in_rounds() ? scenario.lambda() : 1;
+    plan.gradients = std::ceil(*plan.gradients / workers) * workers;
+    plan.pushes = *plan.updates * workers;
+    plan.messages = 2 * *plan.pushes + *plan.gradients;
+    plan.network_bytes = *plan.pushes * static_cast<double>(scenario.cost.push_bytes + scenario.cost.pull_bytes);
 }
 
 }  // namespace
@@ -137,7 +147,9 @@ Estimate estimate(const Loaded& loaded) {
     if (scenario.trace.updates) disk += shards * *result.updates * update_row;
     if (scenario.trace.timeline) disk += gradients * timeline_of_gradient;
     if (scenario.trace.events) disk += gradients * events_of_gradient;
+    if (scenario.trace.updates && scenario.protocol.averages()) disk += *result.updates * round_row;
     result.disk_bytes = disk;
+    if (scenario.protocol.averages()) average(scenario, result);
     return result;
 }
 

@@ -14,6 +14,11 @@ std::string leftover_sentence(const PolicyTraits& policy) {
 }
 
 std::string epoch_sentence(const Scenario& scenario, bool barrier, bool drops) {
+    if (scenario.protocol.name == "easgd" && scenario.data.sampling == Sampling::strided)
+        return "an epoch is N samples in the joint model; the exchange that reaches the end of a run may go beyond it";
+    if (scenario.protocol.averages() && scenario.data.sampling == Sampling::strided)
+        return "an epoch is N samples in the joint model; the last round of a run is cut to fit, to whole steps of all "
+               "workers";
     switch (scenario.data.sampling) {
         case Sampling::shared_epoch:
             return drops ? "each sample is applied exactly once an epoch: a batch whose gradient is dropped is dealt "
@@ -54,8 +59,9 @@ std::vector<std::string> guarantees(const Scenario& scenario) {
                                        order_sentence(scenario, policy.rounds)};
     if (scenario.protocol.warm_epochs > 0)
         sentences.emplace_back("warm start: staleness is 0, and the weights are those of a hardsync run, bit for bit");
-    if (policy.gradients > 1 && !policy.rounds && !policy.batch_order) sentences.push_back(leftover_sentence(policy));
-    const bool fixed_order = policy.rounds && policy.batch_order;
+    if (policy.gradients > 1 && !policy.rounds && !policy.batch_order && !scenario.protocol.averages())
+        sentences.push_back(leftover_sentence(policy));
+    const bool fixed_order = (policy.rounds || scenario.protocol.averages_in_rounds()) && policy.batch_order;
     if (!fixed_order && !scenario.schedule.trace.empty()) {
         sentences.emplace_back(
             "order and staleness are those of the schedule, whatever the rule: the same weights, bit "

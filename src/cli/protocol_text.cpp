@@ -32,6 +32,26 @@ std::string bounded_lead(std::int64_t bound, int lambda) {
         bound, bound, (lambda - 1) * (2 * bound + 1));
 }
 
+std::string averaging_text(const ProtocolSpec& protocol, int lambda) {
+    const AveragingSpec& spec = protocol.averaging;
+    if (spec.gradients)
+        return fmt::format(
+            "{}, gradients: one of each of {} workers, reduced over a tree; the driver applies their mean",
+            protocol.name, lambda);
+    if (!protocol.averages_in_rounds())
+        return fmt::format(
+            "easgd: after {} step{} of its own a worker moves by {:.4g} of the way to the joint model, and that as far "
+            "towards it",
+            spec.tau, spec.tau == 1 ? "" : "s", spec.alpha);
+    std::string text =
+        fmt::format("{}: {} worker{}, {} step{} of {} own, then the mean of the models over a tree", protocol.name,
+                    lambda, lambda == 1 ? "" : "s", spec.tau, spec.tau == 1 ? "" : "s", lambda == 1 ? "its" : "their");
+    if (spec.outer_learning_rate != 1 || spec.outer_momentum > 0)
+        text += fmt::format("; an outer step towards it of rate {:g}, Nesterov momentum {:g}", spec.outer_learning_rate,
+                            spec.outer_momentum);
+    return text;
+}
+
 std::string no_bound(int count, int lambda) {
     return fmt::format(
         "staleness has no bound; its mean is at most (lambda - 1) / {} = {:.4g}, and near it where workers drift apart "
@@ -42,7 +62,7 @@ std::string no_bound(int count, int lambda) {
 }  // namespace
 
 PolicyTraits traits_of(const Scenario& scenario) {
-    return traits(make_policy(scenario.protocol, scenario.lambda()));
+    return traits(scenario.protocol, scenario.lambda());
 }
 
 std::string warm_start_text(const Scenario& scenario) {
@@ -55,6 +75,7 @@ std::string protocol_text(const Scenario& scenario) {
     const ProtocolSpec& protocol = scenario.protocol;
     const int lambda = scenario.lambda(), count = traits_of(scenario).gradients;
     const std::string& name = protocol.name;
+    if (protocol.averages()) return averaging_text(protocol, lambda);
     if (name == Hardsync::name) return fmt::format("hardsync: an update for every {} gradients, one a worker", lambda);
     if (name == Bsp::name && !protocol.per_gradient)
         return fmt::format("bsp, aggregated: a barrier, and an update for every {} gradients, one a worker", lambda);
@@ -118,6 +139,14 @@ std::vector<std::string> staleness_at_a_server(const Scenario& scenario) {
         return sentences;
     }
     const int lambda = scenario.lambda();
+    if (protocol.averages() && !protocol.averages_in_rounds())
+        return {fmt::format(
+            "nobody waits for others: a worker stops for a download, and uploads while it computes; staleness "
+            "counts exchanges since its last one, its own included: mean near {}, no bound",
+            lambda)};
+    if (protocol.averages())
+        return {"staleness is 0: all workers begin a round with the present joint model",
+                "means are taken in the order of the tree: the same weights, bit for bit, on every backend"};
     if (scenario.topology == "tree-downcast")
         return {
             "workers compute on the newest weights that have come to them: staleness grows with the time that "

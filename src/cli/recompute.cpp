@@ -53,6 +53,10 @@ Loaded load_changed(const LoggedRun& run, std::vector<std::string> sets) {
         throw InputError("--set " + sets.front() + ": the workers of " + run.directory +
                          " take steps of their own (workers.communication), at rates that the recorded messages carry: "
                          "rubato run computes such a run anew");
+    if (run.loaded.scenario.protocol.averages())
+        throw InputError("--set " + sets.front() + ": the workers of " + run.directory +
+                         " take steps of their own, at rates that the recorded messages carry: rubato run computes "
+                         "such a run anew");
     if (run.loaded.scenario.topology == "sharded")
         throw InputError("--set " + sets.front() + ": the servers of " + run.directory +
                          " are sharded, for which this is not yet built: rubato run computes such a run anew");

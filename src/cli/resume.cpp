@@ -255,6 +255,7 @@ std::unique_ptr<trace::CheckpointWriter> checkpoint_writer(const std::string& di
 std::string resume_sentence(const Scenario& scenario) {
     if (scenario.topology == "sharded") return "none: checkpoints are not yet built for sharded servers";
     if (scenario.has_relays()) return "none: checkpoints are not yet built for a tree";
+    if (scenario.protocol.averages()) return "none: checkpoints are not yet built for protocols that average";
     const StalenessRule& rule = scenario.optimizer.staleness_rule;
     const PolicyTraits policy = traits_of(scenario);
     const bool barrier = policy.rounds && policy.batch_order;

@@ -57,6 +57,8 @@ std::string topology_text(const Scenario& scenario) {
         return fmt::format("sharded: {}, split by {}, {} workers",
                            counted(static_cast<std::size_t>(scenario.shards.count), "server"),
                            scenario.shards.by_layers ? "layers" : "bytes", scenario.lambda());
+    if (scenario.protocol.averages_in_rounds())
+        return fmt::format("a driver and {} workers: binomial broadcast, binary-tree reduce", scenario.lambda());
     if (tree.star()) return fmt::format("{}: 1 server, {} workers", scenario.topology, scenario.lambda());
     std::size_t leaves = 0;
     for (const auto& relay : tree.relays()) leaves += relay.children.front() <= scenario.lambda();

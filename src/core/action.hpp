@@ -220,6 +220,48 @@ struct Place {
     }
 };
 
+/// One summand of a Mix.
+struct MixTerm {
+    BufferId buffer = no_buffer;
+    double factor = 1;
+    bool operator==(const MixTerm&) const = default;
+    template <class Self, class F>
+    static void each(Self& self, F&& field) {
+        field("buffer", self.buffer);
+        field("factor", self.factor);
+    }
+};
+
+/// out = sum of factor * buffer over the terms, in their order, for `count` elements from `first` on (count 0: all);
+/// other elements of `out` stay as they are. Each element is summed in double and rounded once, so that a mean of equal
+/// models has their bits. Ends in Mixed. In the compute lane of a worker and the apply lane of a server. Takes over the
+/// role's reference to `out` (no_buffer: a new one, whose other elements are anything), which may be among the terms,
+/// and holds the terms; what somebody else holds of `out` is never changed.
+struct Mix {
+    static constexpr std::string_view kind = "mix";
+    /// What the modelled machine is charged: nothing; what a server takes to add a push to a sum; what it takes for an
+    /// update, of which the result is the new version.
+    enum class Work : std::uint8_t { move, sum, update };
+    static constexpr std::int32_t most = 4;  ///< terms; no protocol needs more, and no action grows
+    ActionId id = 0;
+    BufferId out = no_buffer;
+    Work work = Work::move;
+    std::int64_t first = 0, count = 0;
+    std::int32_t term_count = 0;
+    MixTerm terms[most];
+    void add(BufferId buffer, double factor) { terms[term_count++] = {buffer, factor}; }
+    bool operator==(const Mix&) const = default;
+    template <class Self, class F>
+    static void each(Self& self, F&& field) {
+        field("id", self.id);
+        field("out", self.out);
+        field("work", self.work);
+        field("first", Rare{self.first, 0});
+        field("count", Rare{self.count, 0});
+        for (std::int32_t i = 0; i < self.term_count && i < most; ++i) field("term", self.terms[i]);
+    }
+};
+
 /// Figures of `weights` at `version`; ends in Evaluated. Holds the weights.
 struct Evaluate {
     static constexpr std::string_view kind = "evaluate";
@@ -297,7 +339,7 @@ struct Finish {
 };
 
 using Action = std::variant<Send, Compute, Cancel, Fold, Update, Evaluate, Save, Release, SetTimer, Finish, Keep,
-                            Forget, LocalStep, Place>;
+                            Forget, LocalStep, Place, Mix>;
 
 /// The output of one step. Drivers keep one and clear it, so that a step allocates nothing in the steady state.
 struct Actions {
@@ -310,6 +352,7 @@ struct Actions {
     std::vector<WorkerRow> workers;
     std::vector<ControllerRow> controller;
     std::vector<ShardRow> shards;
+    std::vector<RoundRow> rounds;
 
     /// Appends an action made from its fields, in place: processors stall where a copy follows the fields at once.
     template <class A, class... Fields>
@@ -329,7 +372,7 @@ struct Actions {
         emplace_in<M>(it.message, std::forward<Fields>(fields)...);
         it.payload = payload;
     }
-    /// Whether there are rows. Those of a controller come with an update only.
+    /// Whether there are rows. Those of a controller and of rounds come with an update only.
     bool stated() const {
         return !gradients.empty() || !updates.empty() || !evals.empty() || !workers.empty() || !shards.empty();
     }
@@ -348,6 +391,7 @@ struct Actions {
         workers.clear();
         controller.clear();
         shards.clear();
+        rounds.clear();
     }
     bool operator==(const Actions&) const = default;
 };

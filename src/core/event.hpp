@@ -139,6 +139,19 @@ struct Placed {
     }
 };
 
+/// Completion of Mix. The role owns one reference to `out`.
+struct Mixed {
+    static constexpr std::string_view kind = "mixed";
+    ActionId id = 0;
+    BufferId out = no_buffer;
+    bool operator==(const Mixed&) const = default;
+    template <class Self, class F>
+    static void each(Self& self, F&& field) {
+        field("id", self.id);
+        field("out", self.out);
+    }
+};
+
 /// Figures of one version. Errors are fractions in [0, 1]; what the model or the data cannot tell is empty.
 struct Metrics {
     std::optional<double> valid_loss, valid_error, test_loss, test_error;
@@ -267,6 +280,6 @@ struct Abandoned {
 
 using Event =
     std::variant<Start, Delivered, Taken, GradientReady, Cancelled, Folded, Applied, Evaluated, Saved, TimerFired,
-                 Interrupted, PeerLost, Abandoned, Stepped, Crashed, Restarted, PeerDown, PeerBack, Placed>;
+                 Interrupted, PeerLost, Abandoned, Stepped, Crashed, Restarted, PeerDown, PeerBack, Placed, Mixed>;
 
 }  // namespace rubato

@@ -269,7 +269,46 @@ struct Idle {
     }
 };
 
+/// Averaging. Driver to workers, which pass it on to each other: the payload is the joint model at `version`; take
+/// `steps` steps of your own from it, with `learning_rate`. Without a payload, the first word of the driver itself:
+/// from the weights that you hold.
+struct Model {
+    static constexpr std::string_view kind = "model";
+    Version version = 0;
+    std::int32_t steps = 0;
+    double learning_rate = 0;
+    Time ready_ns = 0;  ///< when the last worker had done its part of the round before: until then others were held up
+    bool operator==(const Model&) const = default;
+    template <class Self, class F>
+    static void each(Self& self, F&& field) {
+        field("version", self.version);
+        field("steps", self.steps);
+        field("learning_rate", self.learning_rate);
+        field("ready_ns", self.ready_ns);
+    }
+};
+
+/// Averaging. Worker to worker, and the first one to the driver: the payload is the mean of what `workers` workers have
+/// made of the joint model at `version`, each counted as often as its weight, which are `weight` in all. Without a
+/// payload: one of them was cut short, so there is no mean.
+struct Share {
+    static constexpr std::string_view kind = "share";
+    Version version = 0;
+    std::int32_t workers = 0;
+    double weight = 0;
+    Time ready_ns = 0;  ///< when the last of them was done with its steps
+    bool operator==(const Share&) const = default;
+    template <class Self, class F>
+    static void each(Self& self, F&& field) {
+        field("version", self.version);
+        field("workers", self.workers);
+        field("weight", self.weight);
+        field("ready_ns", self.ready_ns);
+    }
+};
+
 /// A small one first: that is what an empty message is made of.
-using Message = std::variant<Inquiry, Push, Proceed, Weights, Ok, Halt, GaveUp, Stop, Bye, Flush, Round, Briefs, Idle>;
+using Message = std::variant<Inquiry, Push, Proceed, Weights, Ok, Halt, GaveUp, Stop, Bye, Flush, Round, Briefs, Idle,
+                             Model, Share>;
 
 }  // namespace rubato

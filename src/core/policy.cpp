@@ -81,6 +81,17 @@ Policy make_policy(const ProtocolSpec& protocol, int lambda) {
     throw std::invalid_argument("no such protocol: " + protocol.name);
 }
 
+PolicyTraits traits(const ProtocolSpec& protocol, int lambda) {
+    if (!protocol.averages()) return traits(make_policy(protocol, lambda));
+    PolicyTraits averages;
+    averages.gradients = protocol.averaging.tau;
+    if (!protocol.averages_in_rounds()) return averages;
+    averages.word = Word::broadcast;
+    averages.batch_order = true;
+    averages.gradients = protocol.averaging.gradients ? lambda : lambda * protocol.averaging.tau;
+    return averages;
+}
+
 Policy restored(const Policy& saved, const Policy& fresh) {
     const auto* state = std::get_if<PluginPolicy>(&saved);
     if (state == nullptr) return saved;
@@ -91,7 +102,7 @@ Policy restored(const Policy& saved, const Policy& fresh) {
 
 double rule_n(const ProtocolSpec& protocol, int lambda) {
     if (protocol.name == NSoftsync::name && protocol.gradients_per_update == 0) return protocol.n;
-    return static_cast<double>(lambda) / traits(make_policy(protocol, lambda)).gradients;
+    return static_cast<double>(lambda) / traits(protocol, lambda).gradients;
 }
 
 }  // namespace rubato

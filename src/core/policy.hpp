@@ -59,6 +59,10 @@ std::string_view name(const Policy& policy);
 /// From the scenario's protocol, for lambda workers.
 Policy make_policy(const ProtocolSpec& protocol, int lambda);
 
+/// What there is to know of the scenario's protocol, whether it is a policy or averages models. Of the latter: rounds
+/// of all workers, each of whom draws its own batches.
+PolicyTraits traits(const ProtocolSpec& protocol, int lambda);
+
 /// The policy that a checkpoint holds. fresh: the one that the scenario begins with; only a plugin needs it, and throws
 /// std::invalid_argument where it cannot read its own state.
 Policy restored(const Policy& saved, const Policy& fresh);

@@ -43,6 +43,8 @@ WorkerRow books(const Role& role, Time now) {
     if (const auto* worker = std::get_if<Worker>(&role)) return worker->books(now);
     if (const auto* worker = std::get_if<Boxed<OverlapWorker>>(&role)) return (**worker).books(now);
     if (const auto* worker = std::get_if<Boxed<ShardWorker>>(&role)) return (**worker).books(now);
+    if (const auto* worker = std::get_if<Boxed<AverageWorker>>(&role)) return (**worker).books(now);
+    if (const auto* worker = std::get_if<Boxed<ElasticWorker>>(&role)) return (**worker).books(now);
     return {};
 }
 
@@ -50,6 +52,8 @@ std::int64_t gradients_begun(const Role& role) {
     if (const auto* worker = std::get_if<Worker>(&role)) return worker->begun();
     if (const auto* worker = std::get_if<Boxed<OverlapWorker>>(&role)) return (**worker).begun();
     if (const auto* worker = std::get_if<Boxed<ShardWorker>>(&role)) return (**worker).begun();
+    if (const auto* worker = std::get_if<Boxed<AverageWorker>>(&role)) return (**worker).begun();
+    if (const auto* worker = std::get_if<Boxed<ElasticWorker>>(&role)) return (**worker).begun();
     return 0;
 }
 
@@ -65,7 +69,8 @@ std::string role_name(RoleId role, const Scenario& scenario) {
 
 int workers_among(const std::vector<Role>& roles) {
     return static_cast<int>(std::count_if(roles.begin(), roles.end(), [](const Role& it) {
-        return !std::holds_alternative<Boxed<Server>>(it) && !std::holds_alternative<Boxed<Relay>>(it);
+        return !std::holds_alternative<Boxed<Server>>(it) && !std::holds_alternative<Boxed<Relay>>(it) &&
+               !std::holds_alternative<Boxed<AverageDriver>>(it) && !std::holds_alternative<Boxed<ElasticServer>>(it);
     }));
 }
 
@@ -137,10 +142,40 @@ ServerConfig shard_config(const ServerConfig& first, int shard) {
     return config;
 }
 
+DealerConfig dealer_config(const Scenario& scenario, std::int64_t samples) {
+    DealerConfig dealer;
+    dealer.sampling = scenario.data.sampling;
+    dealer.samples = samples;
+    dealer.batch_size = scenario.workers.slice_size();
+    dealer.lambda = scenario.lambda();
+    return dealer;
+}
+
+/// A driver and its workers, who draw their own batches.
+std::vector<Role> averaging_roles(const Scenario& scenario, std::int64_t samples, std::int64_t parameters) {
+    AverageConfig config{server_config(scenario, samples, parameters), dealer_config(scenario, samples),
+                         scenario.protocol.averaging};
+    config.data.own = true;
+    std::vector<Role> roles;
+    if (scenario.protocol.name == "easgd") {
+        const double alpha = config.averaging.alpha > 0 ? config.averaging.alpha : 0.9 / scenario.lambda();
+        roles.emplace_back(Boxed(ElasticServer(config)));
+        for (WorkerId worker = 0; worker < scenario.lambda(); ++worker)
+            roles.emplace_back(Boxed(ElasticWorker({worker, parameters, config.data, alpha})));
+        return roles;
+    }
+    roles.emplace_back(Boxed(AverageDriver(config)));
+    for (WorkerId worker = 0; worker < scenario.lambda(); ++worker)
+        roles.emplace_back(
+            Boxed(AverageWorker({worker, parameters, config.data, scenario.protocol.averaging.gradients})));
+    return roles;
+}
+
 }  // namespace
 
 std::vector<Role> make_roles(const Scenario& scenario, std::int64_t samples, std::int64_t parameters,
                              const RunState* state) {
+    if (scenario.protocol.averages()) return averaging_roles(scenario, samples, parameters);
     const Policy policy = make_policy(scenario.protocol, scenario.lambda());
     auto config = server_config(scenario, samples, parameters);
     const bool leaves = leaves_answer(scenario, traits(policy));
@@ -149,11 +184,7 @@ std::vector<Role> make_roles(const Scenario& scenario, std::int64_t samples, std
     config.shards = make_shards(scenario, parameters);
     const ServerConfig server = config;
     if (config.shards.any()) config = shard_config(server, 0);
-    DealerConfig dealer;
-    dealer.sampling = scenario.data.sampling;
-    dealer.samples = samples;
-    dealer.batch_size = scenario.workers.slice_size();
-    dealer.lambda = scenario.lambda();
+    DealerConfig dealer = dealer_config(scenario, samples);
     dealer.barrier = traits(policy).rounds;
     dealer.own = config.draw_themselves;
     dealer.limit = dealer.own ? -1 : config.stop_samples.value_or(-1);

@@ -98,6 +98,40 @@ struct UpdateRow {
     }
 };
 
+/// One round of averaging, or one exchange of a single worker; a row of rounds.csv. -1: not known, or never.
+struct RoundRow {
+    std::int64_t round = 0;    ///< 0, 1, ...
+    Version version = 0;       ///< of the joint model that it makes
+    WorkerId worker = -1;      ///< whose exchange it is; -1: all workers' round
+    std::int32_t workers = 0;  ///< in it
+    std::int64_t steps = 0;    ///< of all of them
+    std::int64_t samples = 0;
+    Time broadcast_begin_ns = -1;  ///< the joint model leaves its owner
+    Time broadcast_end_ns = -1;    ///< the last worker has it
+    Time compute_begin_ns = -1, compute_end_ns = -1;
+    Time reduce_begin_ns = -1;                        ///< the first worker is done with its steps
+    Time reduce_end_ns = -1;                          ///< the mean is there
+    Time prepare_begin_ns = -1, prepare_end_ns = -1;  ///< the joint model is made of it
+    bool operator==(const RoundRow&) const = default;
+    template <class Self, class F>
+    static void each(Self& self, F&& field) {
+        field("round", self.round);
+        field("version", self.version);
+        field("worker", self.worker);
+        field("workers", self.workers);
+        field("steps", self.steps);
+        field("samples", self.samples);
+        field("broadcast_begin_ns", self.broadcast_begin_ns);
+        field("broadcast_end_ns", self.broadcast_end_ns);
+        field("compute_begin_ns", self.compute_begin_ns);
+        field("compute_end_ns", self.compute_end_ns);
+        field("reduce_begin_ns", self.reduce_begin_ns);
+        field("reduce_end_ns", self.reduce_end_ns);
+        field("prepare_begin_ns", self.prepare_begin_ns);
+        field("prepare_end_ns", self.prepare_end_ns);
+    }
+};
+
 /// One evaluation; a row of evals.csv. `time_ns` is when the version was current, not when the figures were ready.
 struct EvalRow {
     Time time_ns = 0;

@@ -126,6 +126,16 @@ struct DsspSpec {
 /// How gradients are kept from getting too stale.
 enum class Admit : std::uint8_t { pace, discard, withhold };
 
+/// sparknet, local-sgd, diloco, easgd: models are averaged instead of gradients, and workers take steps of their own.
+struct AveragingSpec {
+    int tau = 1;                     ///< steps of a worker between exchanges
+    bool gradients = false;          ///< sparknet: the gradient of one step is exchanged instead
+    double outer_learning_rate = 1;  ///< local-sgd, diloco
+    double outer_momentum = 0;
+    double alpha = 0;  ///< easgd; 0: 0.9 / lambda
+    bool operator==(const AveragingSpec&) const = default;
+};
+
 /// A policy of one's own for lambda workers: core/plugin.hpp.
 class ForeignPolicy;
 using PolicyMaker = std::function<std::unique_ptr<ForeignPolicy>(int lambda)>;
@@ -144,8 +154,13 @@ struct ProtocolSpec {
     std::int64_t delay_threshold = 1;  ///< ringmaster
     bool cancel = false;               ///< ringmaster
     Admit admit = Admit::pace;         ///< admission
+    AveragingSpec averaging;           ///< sparknet, local-sgd, diloco, easgd
     PolicyMaker plugin;                ///< plugin; empty until its file is loaded
     double warm_epochs = 0;            ///< of hardsync, with which the run begins
+    /// Whether models are averaged, by roles of its own, instead of a policy's server being pushed gradients.
+    bool averages() const { return averages_in_rounds() || name == "easgd"; }
+    /// In rounds of all workers.
+    bool averages_in_rounds() const { return name == "sparknet" || name == "local-sgd" || name == "diloco"; }
 };
 
 /// Topologies "tree" and "tree-downcast": who stands between the root and the workers.

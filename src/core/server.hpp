@@ -123,6 +123,7 @@ private:
     void on(Time now, const PeerDown& event, Actions& actions);
     void on(Time now, const PeerBack& event, Actions& actions);
     void on(Time now, const Placed& event, Actions& actions);
+    void on(Time now, const Mixed& event, Actions& actions);
 
     // server.cpp: messages, one at a time
     /// Deals with a message that has just arrived, or lets it wait its turn.
@@ -303,7 +304,6 @@ private:
     void state_cancelled(WorkerId worker, const Push& begun, Actions& actions) const;
     void try_finish(Time now, Actions& actions);
     void diverge(WorkerId worker, std::int64_t worker_seq, Version version);
-    bool target_reached(const EvalRow& row) const;
 
     ServerConfig config_;
     Dealer dealer_;

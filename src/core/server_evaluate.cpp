@@ -1,6 +1,8 @@
 // The server's evaluations.
 #include "core/server.hpp"
 
+#include "core/target.hpp"
+
 #include <cmath>
 #include <utility>
 
@@ -61,26 +63,11 @@ void Server::on(Time now, const Evaluated& event, Actions& actions) {
         const auto& loss = row.metrics.test_loss ? row.metrics.test_loss : row.metrics.valid_loss;
         if (loss && !std::isfinite(*loss)) diverge(-1, -1, row.version);
         if (!stopping_ && diverged_ && config_.stop_on_divergence) begin_stop(now, Status::diverged, actions);
-        if (!stopping_ && target_reached(row)) begin_stop(now, Status::finished, actions);
+        if (!stopping_ && config_.target && reaches(row, *config_.target)) begin_stop(now, Status::finished, actions);
         break;
     }
     try_end_pause(now, actions);
     if (stopping_) try_finish(now, actions);
-}
-
-bool Server::target_reached(const EvalRow& row) const {
-    if (!config_.target) return false;
-    const auto& metric = config_.target->metric;
-    const auto& m = row.metrics;
-    std::optional<double> value;
-    if (metric == "valid_error") value = m.valid_error;
-    if (metric == "valid_loss") value = m.valid_loss;
-    if (metric == "test_error") value = m.test_error;
-    if (metric == "test_loss") value = m.test_loss;
-    if (metric == "train_loss") value = row.train_loss;
-    if (metric == "gradient_norm") value = m.gradient_norm;
-    if (metric == "suboptimality") value = m.suboptimality;
-    return value && *value <= config_.target->at_most;
 }
 
 }  // namespace rubato

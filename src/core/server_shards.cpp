@@ -100,6 +100,10 @@ void Server::on(Time now, const Placed& event, Actions& actions) {
     if (stopping_) try_finish(now, actions);
 }
 
+void Server::on(Time, const Mixed&, Actions&) {
+    throw std::logic_error("a server that is pushed gradients has nothing to mix");
+}
+
 void Server::go_on_gathering(Actions& actions) {
     for (auto& it : gatherings_)
         if (it.whole.waits()) it.whole.place(next_id(), actions);

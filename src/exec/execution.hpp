@@ -35,6 +35,7 @@ struct Seat {
     bool finished = false;
     std::unique_ptr<learn::Workspace> workspace;
     std::unique_ptr<Lane> compute_lane, apply_lane;
+    std::unique_ptr<learn::Optimizer> optimizer;  ///< of a worker that takes steps with one
     explicit Seat(Role value) : role(std::move(value)) {}
 };
 
@@ -145,6 +146,9 @@ private:
     void act(Seat& seat, const Forget& action);
     void act(Seat& seat, const LocalStep& action);
     void act(Seat& seat, const Place& action);
+    void act(Seat& seat, const Mix& action);
+    /// A worker's step with its own optimizer.
+    void take_own_step(Seat& seat, const Update& action, BufferId to, learn::UpdateJob job);
     /// Puts a job on a lane; what it throws ends the run.
     void give(Lane& lane, std::function<void()> job);
     /// Waits until `seconds` have passed since `begin`: the rest of what an emulated machine would take.

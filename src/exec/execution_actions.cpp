@@ -116,6 +116,34 @@ void Execution::act(Seat& seat, const Place& action) {
     });
 }
 
+void Execution::act(Seat& seat, const Mix& action) {
+    // Where nobody else holds what is replaced, in its place.
+    const BufferId out = action.out == no_buffer ? office_.allocate() : office_.writable(action.out);
+    for (std::int32_t i = 0; i < action.term_count; ++i)
+        if (action.terms[i].buffer != action.out) office_.retain(action.terms[i].buffer);
+    const auto job = office_.locked([&](auto& pool) { return learn::resolve(action, out, pool); });
+    if (seat.id == 0 && action.work == Mix::Work::update) seat.weights = out;
+    give(*(seat.compute_lane ? seat.compute_lane : seat.apply_lane), [this, &seat, job, action, out] {
+        const Time begin = clock();
+        learn::run(job);
+        const bool update = action.work == Mix::Work::update;
+        if (input_.emulated && action.work != Mix::Work::move)
+            pad(begin, update ? input_.emulated->update_s : input_.emulated->push_s);
+        const Time end = clock();
+        for (std::int32_t i = 0; i < action.term_count; ++i)
+            if (action.terms[i].buffer != action.out) office_.release(action.terms[i].buffer, end);
+        if (action.out != no_buffer && out != action.out) office_.release(action.out, end);
+        if (serves(seat.id) && action.work != Mix::Work::move) {
+            std::lock_guard lock(report_mutex_);
+            auto& its = totals(seat.id);
+            ++(update ? its.updates : its.pushes);
+            (update ? its.update_ns : its.push_ns) += end - begin;
+        }
+        span(seat.id, "apply", begin, end);
+        mail(seat.id, Mixed{action.id, out});
+    });
+}
+
 void Execution::act(Seat& seat, const Fold& action) {
     const bool first = action.accumulator == no_buffer;
     const BufferId accumulator = first ? office_.allocate() : action.accumulator;
@@ -141,10 +169,16 @@ void Execution::act(Seat& seat, const Update& action) {
     std::int64_t pushes = 0;
     for (const auto& part : seat.actions.parts) pushes += part.pushes;
     const BufferId to = office_.writable(action.weights);
+    const bool own = !serves(seat.id);
+    if (own && !seat.optimizer)
+        seat.optimizer =
+            std::make_unique<learn::Optimizer>(learn::own_optimizer(scenario_.optimizer, input_.task->parameters()));
+    learn::Optimizer& optimizer = own ? *seat.optimizer : optimizer_;
     auto job = office_.locked([&](auto& pool) {
         return learn::resolve(action, seat.actions, pool.data(action.weights), pool.data(to), pool, office_.kept(),
-                              optimizer_);
+                              optimizer);
     });
+    if (own) return take_own_step(seat, action, to, std::move(job));
     give(*seat.apply_lane, [this, &seat, job = std::move(job), to, action, pushes] {
         const Time begin = clock();
         learn::run(job, optimizer_);
@@ -162,6 +196,17 @@ void Execution::act(Seat& seat, const Update& action) {
             its.update_ns += end - begin;
         }
         span(seat.id, "apply", begin, end);
+        mail(seat.id, Applied{action.id, to});
+    });
+}
+
+void Execution::take_own_step(Seat& seat, const Update& action, BufferId to, learn::UpdateJob job) {
+    give(*seat.compute_lane, [this, &seat, job = std::move(job), to, action] {
+        const Time begin = clock();
+        learn::run(job, *seat.optimizer);
+        const Time end = clock();
+        if (to != action.weights) office_.release(action.weights, end);
+        span(seat.id, "compute", begin, end);
         mail(seat.id, Applied{action.id, to});
     });
 }

@@ -1,5 +1,7 @@
 #include "learn/apply.hpp"
 
+#include "learn/mix.hpp"
+
 #include <algorithm>
 #include <cstring>
 
@@ -31,6 +33,11 @@ void run(const UpdateJob& job, Optimizer& optimizer) {
         steps.push_back({parts, step.learning_rate, step.momentum, number});
     }
     optimizer.apply(job.from, job.to, steps, job.next, job.offset);
+}
+
+void run(const MixJob& job) {
+    if (job.whole.data() != job.before.data()) std::ranges::copy(job.before, job.whole.begin());
+    mix(job.to, std::span(job.terms).first(static_cast<std::size_t>(job.count)), job.factors);
 }
 
 void run(const PlaceJob& job) {

@@ -1,4 +1,4 @@
-// The actions of the apply lane on real buffers: the same code for every driver.
+// Actions on real buffers: the same code for every driver.
 #pragma once
 
 #include "core/action.hpp"
@@ -139,6 +139,34 @@ PlaceJob resolve(const Place& place, BufferId whole, BufferPool& pool, const Han
     return job;
 }
 
+/// to = sum of factor * term, of elements that `to` and all terms have; may be the memory of a term.
+struct MixJob {
+    std::span<float> to;
+    int count = 0;
+    const float* terms[Mix::most] = {};
+    double factors[Mix::most] = {};
+    /// Where `to` is new memory for a part of a whole: that whole, and where it goes; first copied.
+    std::span<const float> before;
+    std::span<float> whole;
+};
+
+/// The same for a Mix into `out`, a handle of the pool.
+template <class Handle = OwnHandles>
+MixJob resolve(const Mix& mix, BufferId out, BufferPool& pool, const Handle& handle = {}) {
+    MixJob job;
+    job.to = part_of(pool.data(out), mix.first, mix.count);
+    job.count = mix.term_count;
+    for (int i = 0; i < job.count; ++i) {
+        job.terms[i] = pool.data(handle(mix.terms[i].buffer)).data() + mix.first;
+        job.factors[i] = mix.terms[i].factor;
+    }
+    if (mix.out == no_buffer || mix.count == 0) return job;
+    job.before = pool.data(handle(mix.out));
+    job.whole = pool.data(out);
+    return job;
+}
+
+void run(const MixJob& job);
 void run(const PlaceJob& job);
 void run(const FoldJob& job, Optimizer& optimizer);
 /// The same where no rule looks at weights.

@@ -154,4 +154,10 @@ void Optimizer::fold_in(std::span<float> accumulator, const Summand& summand, bo
     }
 }
 
+Optimizer own_optimizer(const OptimizerSpec& spec, std::int64_t parameters) {
+    OptimizerSpec own = spec;
+    own.staleness_rule = {};
+    return {own, parameters};
+}
+
 }  // namespace rubato::learn

@@ -89,4 +89,7 @@ private:
     std::vector<float> state_;
 };
 
+/// What a worker takes its own steps with: the optimizer of the scenario, without the rule for stale gradients.
+Optimizer own_optimizer(const OptimizerSpec& spec, std::int64_t parameters);
+
 }  // namespace rubato::learn

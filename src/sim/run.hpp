@@ -183,6 +183,9 @@ private:
     void act(RoleId role, Time now, const Forget& action);
     void act(RoleId role, Time now, const LocalStep& action);
     void act(RoleId role, Time now, const Place& action);
+    void act(RoleId role, Time now, const Mix& action);
+    /// A worker's step with its own optimizer.
+    void step_of_worker(RoleId role, Time now, const Update& action);
     void send_control(RoleId role, Time now, const Send& action);
     /// The completion of an action of `role`, due at `at`.
     template <class E>
@@ -206,7 +209,8 @@ private:
     std::vector<Role> roles_;
     std::vector<Seat> seats_;
     std::vector<ControlChannel> shard_channels_;  ///< to and from shards but the first: [workers][shards - 1][2]
-    std::vector<Time> apply_free_ns_;             ///< ends of the apply lanes, by role
+    std::map<std::pair<RoleId, RoleId>, ControlChannel> worker_channels_;  ///< between workers: from, to
+    std::vector<Time> apply_free_ns_;                                      ///< ends of the apply lanes, by role
     std::vector<std::pair<RoleId, Due*>> timers_;
     BufferId server_weights_ = no_buffer;  ///< last ones given to role 0
     Noise noise_;
@@ -225,7 +229,8 @@ private:
     learn::BufferPool buffers_;
     learn::Kept kept_{buffers_};
     std::unique_ptr<learn::Optimizer> optimizer_;
-    std::unique_ptr<learn::LateUpdate> late_;  ///< the last version is there once it has run
+    std::map<RoleId, learn::Optimizer> own_optimizers_;  ///< of workers that take steps with one
+    std::unique_ptr<learn::LateUpdate> late_;            ///< the last version is there once it has run
     std::vector<std::unique_ptr<learn::GradientJob>> jobs_;
     std::vector<std::int32_t> free_jobs_;
     std::unique_ptr<learn::Pool> pool_;  ///< after what its threads work on: a run may end in the middle of a gradient

@@ -47,6 +47,7 @@ Run::ControlChannel& Run::control_channel(RoleId from, RoleId to) {
         const auto others = static_cast<std::size_t>(shards_.count() - 1);
         return shard_channels_[2 * (worker * others + shard) + (below == from ? 0 : 1)];
     }
+    if (!serves(from) && !serves(to)) return worker_channels_[{from, to}];
     auto& seat = seats_[static_cast<std::size_t>(below)];
     return to == below ? seat.from_server : seat.to_server;
 }
@@ -188,6 +189,32 @@ void Run::act(RoleId role, Time now, const Place& action) {
     complete(role, now, Placed{action.id, whole});
 }
 
+// Where nobody else holds what is replaced, in its place.
+void Run::act(RoleId role, Time now, const Mix& action) {
+    const bool in_place = action.out != no_buffer && buffers_.sole(action.out);
+    const BufferId out = in_place ? action.out : buffers_.allocate();
+    if (input_.task) {
+        late_->run();
+        learn::run(learn::resolve(action, out, buffers_));
+    }
+    if (!in_place && action.out != no_buffer) release(action.out, now);
+    if (role == 0 && action.work == Mix::Work::update) server_weights_ = out;
+    const ServerSeconds& seconds = seconds_of(role);
+    const double takes = action.work == Mix::Work::sum      ? seconds.push
+                         : action.work == Mix::Work::update ? seconds.update
+                                                            : 0;
+    const Time begin = std::max(now, apply_free_ns_[static_cast<std::size_t>(role)]);
+    const Time end = takes > 0 ? occupy_apply(role, now, takes) : now;
+    if (serves(role) && action.work != Mix::Work::move) {
+        auto& totals = server(role);
+        const bool update = action.work == Mix::Work::update;
+        ++(update ? totals.updates : totals.pushes);
+        (update ? totals.update_ns : totals.push_ns) += end - begin;
+    }
+    if (takes > 0) span(role, "apply", begin, end);
+    complete(role, end, Mixed{action.id, out});
+}
+
 void Run::act(RoleId role, Time now, const Fold& action) {
     const bool first = action.accumulator == no_buffer;
     const BufferId accumulator = first ? buffers_.allocate() : action.accumulator;
@@ -206,7 +233,26 @@ void Run::act(RoleId role, Time now, const Fold& action) {
     complete(role, end, Folded{action.id, accumulator});
 }
 
+// What it takes is part of the seconds of a gradient.
+void Run::step_of_worker(RoleId role, Time now, const Update& action) {
+    const bool in_place = buffers_.sole(action.weights);
+    const BufferId to = in_place ? action.weights : buffers_.allocate();
+    if (input_.task) {
+        late_->run();
+        auto own = own_optimizers_.find(role);
+        if (own == own_optimizers_.end())
+            own = own_optimizers_.emplace(role, learn::own_optimizer(scenario_.optimizer, input_.task->parameters()))
+                      .first;
+        learn::run(learn::resolve(action, actions_, buffers_.data(action.weights), buffers_.data(to), buffers_, kept_,
+                                  own->second),
+                   own->second);
+    }
+    if (!in_place) release(action.weights, now);
+    complete(role, now, Applied{action.id, to});
+}
+
 void Run::act(RoleId role, Time now, const Update& action) {
+    if (!serves(role)) return step_of_worker(role, now, action);
     std::int64_t pushes = 0;
     for (std::int32_t i = 0; i < action.step_count; ++i) {
         const auto& step = actions_.steps[static_cast<std::size_t>(action.first_step + i)];

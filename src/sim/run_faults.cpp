@@ -313,6 +313,7 @@ void Run::set_links(const FaultPlan::Unit& unit) {
 void Run::forget_delays() {
     for (Seat& seat : seats_) seat.to_server.delay_ns = seat.from_server.delay_ns = -1;
     for (ControlChannel& channel : shard_channels_) channel.delay_ns = -1;
+    for (auto& [ends, channel] : worker_channels_) channel.delay_ns = -1;
 }
 
 }  // namespace rubato::sim

@@ -1,7 +1,7 @@
 // Names of the enumerations that events, actions and rows carry, in the order of their values.
 #pragma once
 
-#include "core/rows.hpp"
+#include "core/action.hpp"
 #include "core/scenario.hpp"
 
 #include <array>
@@ -32,5 +32,8 @@ inline constexpr std::array<std::string_view, 3> enum_names<DsspSpec::Slowest>{"
 
 template <>
 inline constexpr std::array<std::string_view, 3> enum_names<Admit>{"pace", "discard", "withhold"};
+
+template <>
+inline constexpr std::array<std::string_view, 3> enum_names<Mix::Work>{"move", "sum", "update"};
 
 }  // namespace rubato::trace

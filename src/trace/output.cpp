@@ -51,10 +51,11 @@ Output::Output(const Scenario& scenario, const RecorderOptions& options)
         open(gradients_, path("gradients.csv"), sums_ ? summed_gradients_header : gradients_header, sizes.gradients);
     if (scenario.trace.updates) open(updates_, path("updates.csv"), updates_header, sizes.updates);
     open(evals_, path("evals.csv"), evals_header, sizes.evals);
-    if (traits(make_policy(scenario.protocol, scenario.lambda())).controller)
+    if (traits(scenario.protocol, scenario.lambda()).controller)
         open(controller_, path("controller.csv"), controller_header, sizes.controller);
     if (scenario.topology == "sharded" && scenario.trace.gradients)
         open(shards_, path("shards.csv"), shards_header, -1);
+    if (scenario.protocol.averages() && scenario.trace.updates) open(rounds_, path("rounds.csv"), rounds_header, -1);
     faults_size_ = sizes.faults;
     if (sizes.faults >= 0) open(faults_, path("faults.csv"), faults_header, sizes.faults);
     if (rank_ == 0) return;
@@ -93,11 +94,17 @@ void Output::begin_parts(const TraceSpec& trace, const std::optional<RecorderRes
 void Output::remove_leftovers(const TraceSpec& trace, bool resumes) const {
     std::error_code ignored;
     if (!resumes) std::filesystem::remove_all(checkpoint_folder(directory_), ignored);
-    const std::pair<const char*, bool> names[] = {{"summary.json", true},          {"workers.csv", true},
-                                                  {"servers.csv", true},           {"gradients.csv", !trace.gradients},
-                                                  {"updates.csv", !trace.updates}, {"timeline.csv", !trace.timeline},
-                                                  {"events.log", !trace.events},   {"controller.csv", !resumes},
-                                                  {"faults.csv", !resumes},        {"shards.csv", true}};
+    const std::pair<const char*, bool> names[] = {{"summary.json", true},
+                                                  {"workers.csv", true},
+                                                  {"servers.csv", true},
+                                                  {"gradients.csv", !trace.gradients},
+                                                  {"updates.csv", !trace.updates},
+                                                  {"timeline.csv", !trace.timeline},
+                                                  {"events.log", !trace.events},
+                                                  {"controller.csv", !resumes},
+                                                  {"faults.csv", !resumes},
+                                                  {"shards.csv", true},
+                                                  {"rounds.csv", true}};
     for (const auto& [name, remove] : names) {
         std::error_code error;  // where nothing can be removed nothing can be written, which is reported then
         if (remove) std::filesystem::remove(path(name), error);
@@ -107,7 +114,7 @@ void Output::remove_leftovers(const TraceSpec& trace, bool resumes) const {
 bool Output::takes(const Actions& actions) const {
     return (gradients_ && !actions.gradients.empty()) || (updates_ && !actions.updates.empty()) ||
            (evals_ && !actions.evals.empty()) || (controller_ && !actions.controller.empty()) ||
-           (shards_ && !actions.shards.empty()) || log_;
+           (shards_ && !actions.shards.empty()) || (rounds_ && !actions.rounds.empty()) || log_;
 }
 
 void Output::write_rows(const Actions& actions) {
@@ -123,6 +130,8 @@ void Output::write_rows(const Actions& actions) {
     if (shards_)
         for (const ShardRow& row : actions.shards)
             if (row.outcome != Outcome::applied || row.worker_seq % every_ == 0) write_row(*shards_, row);
+    if (rounds_)
+        for (const RoundRow& row : actions.rounds) write_row(*rounds_, row);
 }
 
 // Those that hold the first, or one by `every` further on.
@@ -164,19 +173,19 @@ void Output::write(const FaultRow& row) {
 }
 
 void Output::flush() {
-    for (auto* file : {&gradients_, &updates_, &evals_, &timeline_, &controller_, &faults_, &shards_})
+    for (auto* file : {&gradients_, &updates_, &evals_, &timeline_, &controller_, &faults_, &shards_, &rounds_})
         if (*file) (*file)->flush();
     if (log_) log_->flush();
 }
 
 void Output::close() {
-    for (auto* file : {&gradients_, &updates_, &evals_, &timeline_, &controller_, &faults_, &shards_})
+    for (auto* file : {&gradients_, &updates_, &evals_, &timeline_, &controller_, &faults_, &shards_, &rounds_})
         if (*file) (*file)->close();
     if (log_) log_->finish();
 }
 
 void Output::abandon() {
-    for (auto* file : {&gradients_, &updates_, &evals_, &timeline_, &shards_})
+    for (auto* file : {&gradients_, &updates_, &evals_, &timeline_, &shards_, &rounds_})
         if (*file) (*file)->abandon();
     if (log_) log_->abandon();
 }

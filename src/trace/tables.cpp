@@ -152,6 +152,16 @@ char* put_row(char* at, const ShardRow& row) {
     return cells.end();
 }
 
+char* put_row(char* at, const RoundRow& row) {
+    Cells cells(at);
+    cells << row.round << row.version;
+    cells.reached(row.worker) << std::int64_t{row.workers} << row.steps << row.samples;
+    for (const Time time : {row.broadcast_begin_ns, row.broadcast_end_ns, row.compute_begin_ns, row.compute_end_ns,
+                            row.reduce_begin_ns, row.reduce_end_ns, row.prepare_begin_ns, row.prepare_end_ns})
+        cells.reached(time);
+    return cells.end();
+}
+
 char* put_row(char* at, const Span& span) {
     Cells cells(at);
     cells << std::int64_t{span.role} << std::string_view(span.kind) << span.begin_ns << span.end_ns;

@@ -26,6 +26,8 @@ SCENARIOS = {
                "protocol": {"name": "n-softsync", "n": 2}},
     "dssp": {"cost": {"model": "cifar10-full"}, "data": {"samples": 600},
              "protocol": {"name": "dssp", "lower_bound": 0}, "cluster": {"noise": {"lognormal_cv": 0.5}}},
+    "averaging": {"model": {"name": "mlp", "hidden": [5]}, "data": {"samples": 200, "shape": [4, 4, 1]},
+                  "protocol": {"name": "sparknet", "tau": 2}},
     "sharded": {"model": {"name": "mlp", "hidden": [5]}, "data": {"samples": 200, "shape": [4, 4, 1]},
                 "protocol": {"name": "async"}, "topology": {"name": "sharded", "shards": 2, "split": "layers"}},
     "faulty": {"cost": {"model": "cifar10-full"}, "data": {"samples": 600}, "protocol": {"name": "async"},
@@ -41,7 +43,7 @@ def tables_of(run: str) -> list[str]:
     protocol, topology = scenario["protocol"]["name"], scenario["topology"]["name"]
     with open(os.path.join(run, "summary.json"), encoding="utf-8") as file:
         summary = json.load(file)
-    return [table for table in TABLES if OF_PROTOCOL.get(table, protocol) == protocol
+    return [table for table in TABLES if protocol in OF_PROTOCOL.get(table, (protocol,))
             and OF_TOPOLOGY.get(table, topology) == topology
             and (table not in OF_FIGURES or any(summary[OF_FIGURES[table]].values()))]
 

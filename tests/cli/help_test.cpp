@@ -130,7 +130,7 @@ TEST_CASE("a key tells type, unit, default, bounds, company and an example") {
     CHECK(has(key_text(only("name")), "1 to 100 bytes"));
     CHECK(has(key_text(only("workers.groups.count")), "none: it must be given"));
     CHECK(has(key_text(only("optimizer.staleness_rule.expression")), "variables  staleness, age"));
-    CHECK(has(key_text(only("protocol")), "tau (not yet)"));
+    CHECK(has(key_text(only("workers")), "slots (not yet)"));
     CHECK(has(key_text(only("stop.target.metric")), "'stop.target={\"at_most\": 0.12, \"metric\": \"valid_loss\"}'"));
     CHECK(has(scenario_text(), "\n  workers "));
 }
@@ -143,8 +143,8 @@ TEST_CASE("every name of a value is explained, aliases too") {
     CHECK(soft.starts_with("n-softsync: an update after every floor"));
     CHECK(has(soft, "protocol.n and protocol.gradients_per_update"));
     CHECK(has(soft, "--set protocol.name=n-softsync"));
-    CHECK(word_texts("easgd").front().starts_with("easgd (not yet): "));
-    CHECK_FALSE(has(word_texts("easgd").front(), "--set"));
+    CHECK(word_texts("mpca").front().starts_with("mpca (not yet): "));
+    CHECK_FALSE(has(word_texts("mpca").front(), "--set"));
     CHECK(word_texts("none").size() == 3);
     CHECK(has(word_texts("inverse-n").front(), "value of   optimizer.staleness_rule\n"));
 }

@@ -99,7 +99,7 @@ class ProgramTest(unittest.TestCase):
         self.assertIn("run", self.rubato("--help").stdout)
         self.assertIn("--set", self.rubato("run", "--help").stdout)
         self.assertRegex(self.rubato("--version").stdout, r"^rubato \d+\.\d+\.\d+ ")
-        self.assertRegex(self.rubato("list", "protocols").stdout, r"easgd .*\(not yet\)")
+        self.assertRegex(self.rubato("list", "protocols").stdout, r"mpca .*\(not yet\)")
         for topic in ("protocols", "rules"):
             lines = self.rubato("list", topic).stdout.splitlines()
             plugins = [line for line in lines if line.split()[0] == "plugin"]

@@ -59,6 +59,16 @@ bool set_protocol(ProtocolSpec& protocol, const std::string& key, const std::str
         protocol.delay_threshold = std::stoll(value);
     else if (key == "cancel")
         protocol.cancel = value == "true";
+    else if (key == "tau")
+        protocol.averaging.tau = std::stoi(value);
+    else if (key == "exchange")
+        protocol.averaging.gradients = value == "gradients";
+    else if (key == "alpha")
+        protocol.averaging.alpha = std::stod(value);
+    else if (key == "outer_rate")
+        protocol.averaging.outer_learning_rate = std::stod(value);
+    else if (key == "outer_momentum")
+        protocol.averaging.outer_momentum = std::stod(value);
     else if (key == "admit")
         protocol.admit = value == "pace" ? Admit::pace : value == "discard" ? Admit::discard : Admit::withhold;
     else

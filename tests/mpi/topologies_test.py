@@ -48,6 +48,24 @@ class TopologiesTest(LaunchTest):
                   if row["kind"] in ("pull", "relay") and int(row["peer"]) in range(1, 5)}
         self.assertEqual(passed, {("0", "1"), ("1", "2"), ("2", "3"), ("3", "4")})
 
+    def test_means_of_models_are_those_of_a_simulation(self) -> None:
+        for number, protocol in enumerate(({"name": "sparknet", "tau": 3}, {"name": "diloco", "tau": 2},
+                                           {"name": "sparknet", "exchange": "gradients"})):
+            with self.subTest(protocol):
+                out = f"averaging{number}"
+                scenario = learning(protocol, 4, hidden=30)
+                summary = self.run_on("mpi", scenario, out, ranks=5)
+                self.assertEqual((summary["backend"], summary["status"]), ("mpi", "finished"))
+                self.assert_books(out)
+                self.assert_replays(out, "--weights")
+                self.assertEqual(len(self.rows(out, "rounds.csv")), summary["updates"])
+                simulated = self.run_on("sim", scenario, out + "-sim")
+                self.assertEqual(summary["weights_hash"], simulated["weights_hash"])
+        summary = self.run_on("mpi", learning({"name": "easgd", "tau": 3}, 4, hidden=30), "elastic", ranks=5)
+        self.assertEqual((summary["backend"], summary["status"]), ("mpi", "finished"))
+        self.assert_books("elastic")
+        self.assert_replays("elastic", "--weights")
+
     def test_shards_keep_their_books_and_replay(self) -> None:
         weights = {}
         for number, policy in enumerate(POLICIES + [{"name": "bsp"}, {"name": "ssp", "bound": 1}]):

@@ -34,30 +34,9 @@ inline OptimizerSpec momentum() {
 }
 
 /// interrupt_after: steps until a signal comes; fails_after: transfers until one fails; -1: never.
-inline Recorded record(const std::string& protocol, int lambda, std::int64_t interrupt_after = -1, int fails_after = -1,
-                       const OptimizerSpec& optimizer = momentum(), const CommunicationSpec& communication = {},
-                       const TreeSpec* tree = nullptr, const ShardsSpec* shards = nullptr, bool downcast = false) {
+inline Recorded record(Scenario scenario, std::int64_t interrupt_after = -1, int fails_after = -1) {
     Recorded run;
-    run.scenario = learning_scenario(protocol, lambda, 8);
-    run.scenario.protocol.n = 2;
-    run.scenario.workers.communication = communication;
-    run.scenario.optimizer = optimizer;
-    if (tree != nullptr) {
-        run.scenario.topology = downcast ? "tree-downcast" : "tree";
-        run.scenario.tree = *tree;
-    }
-    if (downcast) {
-        run.scenario.workers.pipeline = Pipeline::overlap;
-        run.scenario.workers.pull = Pull::latest;
-        run.scenario.data.sampling = Sampling::strided;
-    }
-    if (shards != nullptr) {
-        run.scenario.topology = "sharded";
-        run.scenario.shards = *shards;
-        run.scenario.layers = learn::task_size(run.scenario).layers;
-    }
-    run.scenario.stop.epochs = 3;
-    run.scenario.evaluate.every_epochs = 0.5;
+    run.scenario = std::move(scenario);
     run.task = learn::make_task(run.scenario);
     IdealNetwork network(sim::star_hosts(run.scenario), 1e-5, 1e6, 0.5, 3);
     network.fails_after = fails_after;
@@ -76,6 +55,32 @@ inline Recorded record(const std::string& protocol, int lambda, std::int64_t int
     };
     run.report = sim::Run(input, network, placement).go();
     return run;
+}
+
+inline Recorded record(const std::string& protocol, int lambda, std::int64_t interrupt_after = -1, int fails_after = -1,
+                       const OptimizerSpec& optimizer = momentum(), const CommunicationSpec& communication = {},
+                       const TreeSpec* tree = nullptr, const ShardsSpec* shards = nullptr, bool downcast = false) {
+    Scenario scenario = learning_scenario(protocol, lambda, 8);
+    scenario.protocol.n = 2;
+    scenario.workers.communication = communication;
+    scenario.optimizer = optimizer;
+    if (tree != nullptr) {
+        scenario.topology = downcast ? "tree-downcast" : "tree";
+        scenario.tree = *tree;
+    }
+    if (downcast) {
+        scenario.workers.pipeline = Pipeline::overlap;
+        scenario.workers.pull = Pull::latest;
+        scenario.data.sampling = Sampling::strided;
+    }
+    if (shards != nullptr) {
+        scenario.topology = "sharded";
+        scenario.shards = *shards;
+        scenario.layers = learn::task_size(scenario).layers;
+    }
+    scenario.stop.epochs = 3;
+    scenario.evaluate.every_epochs = 0.5;
+    return record(std::move(scenario), interrupt_after, fails_after);
 }
 
 /// Keeps each role's own order and mixes the roles as it pleases.
@@ -148,6 +153,11 @@ private:
         id(it.whole);
     }
     void rename_ids(Placed& it) { id(it.weights); }
+    void rename_ids(Mix& it) {
+        id(it.out);
+        for (std::int32_t i = 0; i < it.term_count; ++i) id(it.terms[i].buffer);
+    }
+    void rename_ids(Mixed& it) { id(it.out); }
     void rename_ids(Evaluate& it) { id(it.weights); }
     void rename_ids(Release& it) { id(it.buffer); }
     template <class Other>

@@ -21,6 +21,7 @@ struct Ledger {
     std::vector<WorkerRow> workers;
     std::vector<ControllerRow> controller;
     std::vector<ShardRow> shards;
+    std::vector<RoundRow> rounds;
 
     void add(const Actions& actions) {
         gradients.insert(gradients.end(), actions.gradients.begin(), actions.gradients.end());
@@ -29,6 +30,7 @@ struct Ledger {
         workers.insert(workers.end(), actions.workers.begin(), actions.workers.end());
         controller.insert(controller.end(), actions.controller.begin(), actions.controller.end());
         shards.insert(shards.end(), actions.shards.begin(), actions.shards.end());
+        rounds.insert(rounds.end(), actions.rounds.begin(), actions.rounds.end());
     }
     /// Gradients that the rows stand for.
     std::int64_t told() const {
@@ -60,6 +62,7 @@ public:
         if (const auto* e = std::get_if<Folded>(&event)) complete(role, e->id);
         if (const auto* e = std::get_if<Stepped>(&event)) complete(role, e->id);
         if (const auto* e = std::get_if<Placed>(&event)) complete(role, e->id);
+        if (const auto* e = std::get_if<Mixed>(&event)) complete(role, e->id);
         if (const auto* e = std::get_if<Applied>(&event)) complete(role, e->id);
         if (const auto* e = std::get_if<Evaluated>(&event)) complete(role, e->id);
         if (const auto* e = std::get_if<Saved>(&event)) complete(role, e->id);
@@ -78,6 +81,7 @@ public:
             if (const auto* a = std::get_if<Fold>(&action)) open(role, a->id);
             if (const auto* a = std::get_if<LocalStep>(&action)) open(role, a->id);
             if (const auto* a = std::get_if<Place>(&action)) open(role, a->id);
+            if (const auto* a = std::get_if<Mix>(&action)) open(role, a->id);
             if (const auto* a = std::get_if<Update>(&action)) open(role, a->id);
             if (const auto* a = std::get_if<Evaluate>(&action)) open(role, a->id);
             if (const auto* a = std::get_if<Save>(&action)) open(role, a->id);
@@ -109,7 +113,7 @@ inline void check_books(const Scenario& scenario, std::int64_t samples, const Le
     const auto lambda = scenario.lambda();
     demand(started == ledger.told(), "started " + std::to_string(started) + " gradients, but there are rows for " +
                                          std::to_string(ledger.told()));
-    const bool drops = traits(make_policy(scenario.protocol, lambda)).drops;
+    const bool drops = traits(scenario.protocol, lambda).drops;
     demand(drops || ledger.count(Outcome::dropped) == 0, "the policy does not drop gradients");
 
     const auto& workers = scenario.workers;

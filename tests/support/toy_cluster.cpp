@@ -67,6 +67,9 @@ void ToyCluster::hand(const Mail& mail) {
         tell(fmt::format("controller: worker {} leads worker {} by {}, intervals {} and {}, grants {} of {}",
                          row.worker, row.slowest, row.gap, seconds(row.interval_ns), seconds(row.slowest_interval_ns),
                          row.granted, row.r_limit));
+    for (const auto& row : actions.rounds)
+        tell(fmt::format("round {} made version {}: {} steps of {} workers, {} samples", row.round, row.version,
+                         row.steps, row.workers, row.samples));
     for (const auto& action : actions.list) act(mail.to, action, actions);
 }
 
@@ -89,6 +92,19 @@ void ToyCluster::act(RoleId role, const Action& action, const Actions& actions) 
                                 taken->local == no_buffer ? "the server's weights" : "its own");
         tell(fmt::format("worker {} {}", role - 1, what.empty() ? "keeps a gradient" : what));
         own(Stepped{taken->id, taken->steps() && taken->local == no_buffer ? allocate() : taken->local, taken->sum});
+    } else if (const auto* step = std::get_if<Update>(&action); step != nullptr && role > 0 && role <= lambda_) {
+        tell(fmt::format("worker {} takes step {} with its optimizer, rate {}", role - 1, step->from,
+                         actions.steps[static_cast<std::size_t>(step->first_step)].learning_rate));
+        own(Applied{step->id, step->weights});
+    } else if (const auto* mix = std::get_if<Mix>(&action)) {
+        std::string factors;
+        for (std::int32_t i = 0; i < mix->term_count; ++i) factors += fmt::format(" {:.4g}", mix->terms[i].factor);
+        tell(fmt::format("{} {}, factors{}", name_of(role),
+                         mix->work == Mix::Work::update ? "makes a version"
+                         : mix->work == Mix::Work::sum  ? "adds a model"
+                                                        : "mixes",
+                         factors));
+        own(Mixed{mix->id, mix->out == no_buffer ? allocate() : mix->out});
     } else if (const auto* update = std::get_if<Update>(&action)) {
         std::string weights;
         for (const auto& part : actions.parts) weights += fmt::format(" {:.4g}", part.factor);
@@ -141,6 +157,12 @@ void ToyCluster::send(RoleId role, const Send& send) {
     if (std::holds_alternative<Flush>(send.message)) tell(fmt::format("{}: pass all on", way(-1)));
     if (const auto* it = std::get_if<Round>(&send.message))
         tell(fmt::format("{}: {} of this round", way(-1), it->gradients));
+    if (const auto* it = std::get_if<Model>(&send.message))
+        tell(fmt::format("{}: {} of version {}, take {} steps", way(-1),
+                         send.payload.buffer == no_buffer ? "the word" : "the model", it->version, it->steps));
+    if (const auto* it = std::get_if<Share>(&send.message))
+        tell(fmt::format("{}: {} of {} workers, weight {}", way(-1),
+                         send.payload.buffer == no_buffer ? "no mean" : "the mean", it->workers, it->weight));
     if (const auto* it = std::get_if<Push>(&send.message))
         tell(fmt::format("{} pushes {}{} {}, computed on version {}", whose(it->worker), whom,
                          send.payload.buffer == no_buffer ? "the record of gradient" : "gradient",

@@ -125,7 +125,7 @@ bool RankRun::in_vain(Time now, Time limit) {
         updated_ns_ = now;
         come_then_ = come;
     }
-    const int gradients = traits(make_policy(scenario_.protocol, scenario_.lambda())).gradients;
+    const int gradients = traits(scenario_.protocol, scenario_.lambda()).gradients;
     const std::int64_t many = std::int64_t{2} * scenario_.workers.communication.push_every;
     return now - updated_ns_ > limit && come - come_then_ > many * (scenario_.lambda() + gradients);
 }

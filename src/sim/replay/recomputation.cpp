@@ -32,6 +32,7 @@ bool same_message(const Message& a, const Message& b) {
 Recomputation::Recomputation(const Scenario& scenario, const learn::Task& task, const RecomputationOptions& options,
                              RecomputationListener& listener)
     : task_(task),
+      own_optimizer_(scenario.optimizer),
       options_(options),
       listener_(listener),
       lambda_(scenario.lambda()),
@@ -214,6 +215,11 @@ void Recomputation::on(RoleId role, const Applied& event) {
 void Recomputation::on(RoleId role, const Placed& event) {
     give(role, event.weights, take_from(seat(role).results, event.id, name_of(role), "a placing"));
     if (role == 0) seat(role).weights = event.weights;
+}
+
+void Recomputation::on(RoleId role, const Mixed& event) {
+    give(role, event.out, take_from(seat(role).results, event.id, name_of(role), "a mean"));
+    if (seat(role).making == event.id) seat(role).weights = event.out;
 }
 
 void Recomputation::on(RoleId role, const Stepped& event) {

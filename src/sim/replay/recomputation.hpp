@@ -114,8 +114,10 @@ private:
         std::map<ActionId, std::pair<BufferId, BufferId>> steps;  ///< of own steps: weights and sum; no_buffer: none
         std::map<ActionId, Evaluating> evaluating;
         std::vector<ActionId> untaken;
-        BufferId weights = no_buffer;  ///< id of those that Start or Applied gave last
-        bool abandoned = false;        ///< what it still asks for is not carried out
+        BufferId weights = no_buffer;  ///< id of those that Start or Applied gave last, or a Mix that makes a version
+        ActionId making = 0;           ///< that one, under way
+        std::unique_ptr<learn::Optimizer> optimizer;  ///< of a worker that takes steps with one
+        bool abandoned = false;                       ///< what it still asks for is not carried out
         bool finished = false;
     };
     struct Sent {
@@ -157,6 +159,7 @@ private:
     void on(RoleId role, const Stepped& event);
     void on(RoleId role, const Crashed& event);
     void on(RoleId role, const Placed& event);
+    void on(RoleId role, const Mixed& event);
     /// Events that move no buffer.
     template <class Other>
     void on(RoleId, const Other&) {}
@@ -170,6 +173,8 @@ private:
     void act(RoleId role, const Release& action, const Actions&);
     void act(RoleId role, const LocalStep& action, const Actions&);
     void act(RoleId role, const Place& action, const Actions&);
+    void act(RoleId role, const Mix& action, const Actions&);
+    learn::Optimizer& optimizer_of(RoleId role);
     void evaluate(const Evaluate& action, RoleId role, std::span<const float> weights);
     void act(RoleId role, const Keep& action, const Actions&) {
         kept_.keep(action.version, handle(role, action.weights));
@@ -180,6 +185,7 @@ private:
     void act(RoleId, const Other&, const Actions&) {}
 
     const learn::Task& task_;
+    OptimizerSpec own_optimizer_;
     RecomputationOptions options_;
     RecomputationListener& listener_;
     int lambda_;

@@ -62,14 +62,34 @@ void Recomputation::act(RoleId role, const Place& action, const Actions&) {
     seat(role).results.emplace(action.id, whole);
 }
 
+void Recomputation::act(RoleId role, const Mix& action, const Actions&) {
+    const auto its = [&](BufferId id) { return handle(role, id); };
+    const BufferId from = action.out == no_buffer ? no_buffer : its(action.out);
+    const bool in_place = from != no_buffer && buffers_.sole(from);
+    const BufferId out = in_place ? from : buffers_.allocate();
+    learn::run(learn::resolve(action, out, buffers_, its));
+    if (from != no_buffer) take_over(role, action.out);
+    if (from != no_buffer && !in_place) buffers_.release(from);
+    if (action.work == Mix::Work::update) seat(role).making = action.id;
+    seat(role).results.emplace(action.id, out);
+}
+
+learn::Optimizer& Recomputation::optimizer_of(RoleId role) {
+    if (role == 0 || role > lambda_) return optimizer_;
+    auto& own = seat(role).optimizer;
+    if (!own) own = std::make_unique<learn::Optimizer>(learn::own_optimizer(own_optimizer_, task_.parameters()));
+    return *own;
+}
+
 void Recomputation::act(RoleId role, const Update& action, const Actions& all) {
+    learn::Optimizer& optimizer = optimizer_of(role);
     const BufferId from = take_over(role, action.weights);
     // Whoever else holds the old version (a gradient in computation, a model on its way) goes on reading it.
     const bool in_place = buffers_.sole(from);
     const BufferId to = in_place ? from : buffers_.allocate();
-    learn::run(learn::resolve(action, all, buffers_.data(from), buffers_.data(to), buffers_, kept_, optimizer_,
+    learn::run(learn::resolve(action, all, buffers_.data(from), buffers_.data(to), buffers_, kept_, optimizer,
                               [&](BufferId id) { return handle(role, id); }),
-               optimizer_);
+               optimizer);
     if (!in_place) buffers_.release(from);
     seat(role).results.emplace(action.id, to);
 }

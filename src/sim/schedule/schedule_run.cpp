@@ -13,7 +13,7 @@ ScheduleRun::ScheduleRun(const trace::RunInput& input, const DelayTrace& trace, 
       trace_(trace),
       see_(std::move(see)),
       server_(make_roles(scenario_, input.samples, input.parameters).front()),
-      barrier_(traits(make_policy(scenario_.protocol, scenario_.lambda())).rounds),
+      barrier_(traits(scenario_.protocol, scenario_.lambda()).rounds),
       readers_(trace, scenario_.lambda(), scenario_.data.sampling == Sampling::shared_epoch),
       workers_(static_cast<std::size_t>(scenario_.lambda())),
       buffers_(input.task ? input.task->parameters() : 0) {

@@ -1,0 +1,259 @@
+#include "core/averaging/average_driver.hpp"
+
+#include <algorithm>
+#include <stdexcept>
+
+namespace rubato {
+
+AverageDriver::AverageDriver(const AverageConfig& config)
+    : config_(config),
+      books_(config.run),
+      peers_(static_cast<std::size_t>(config.run.lambda)),
+      broadcast_(0, config.run.lambda + 1) {
+    for (WorkerId worker = 0; worker < config.run.lambda; ++worker)
+        if (own_batch(config.data, worker, 0).count > 0) ++active_;
+}
+
+void AverageDriver::step(Time now, const Event& event, Actions& actions) {
+    std::visit([&](const auto& alternative) { on(now, alternative, actions); }, event);
+}
+
+void AverageDriver::on(Time now, const Start& event, Actions& actions) {
+    weights_ = event.weights;
+    if (config_.run.stop_ns) actions.add<SetTimer>(next_id(), *config_.run.stop_ns);
+    if (books_.evaluation_due()) books_.evaluate(now, next_id(), weights_, actions);
+    begin_round(now, actions);
+}
+
+// All workers have the first version already: they hear of it from the driver itself, and no model is moved.
+void AverageDriver::begin_round(Time now, Actions& actions) {
+    const std::int64_t round = round_.round;
+    round_ = {};
+    round_.round = round;
+    round_.broadcast_begin_ns = now;
+    const Time ready_ns = sum_.said.ready_ns;
+    sum_ = {};
+    summed_ = false;
+    running_ = true;
+    const auto steps = config_.averaging.gradients ? 1 : books_.steps_left(config_.averaging.tau, active_);
+    model_ = {books_.version(), steps, books_.rate(), ready_ns};
+    for (Peer& peer : peers_) peer.steps = 0;
+    if (books_.version() == 0) {
+        for (RoleId role = 1; role <= config_.run.lambda; ++role) {
+            ++sends_under_way_;
+            actions.add<Send>(next_id(), role, Channel::weights, Message(model_), Slice{});
+        }
+        return;
+    }
+    broadcast_.begin(model_, all(weights_));
+    if (broadcast_.go_on([this] { return next_id(); }, actions)) ++sends_under_way_;
+}
+
+void AverageDriver::on(Time now, const Taken& event, Actions& actions) {
+    --sends_under_way_;
+    if (broadcast_.is_of(event)) {
+        broadcast_.on(event);
+        if (broadcast_.go_on([this] { return next_id(); }, actions)) ++sends_under_way_;
+        if (broadcast_.done()) try_prepare(now, actions);
+    }
+    if (stopping_) try_finish(now, actions);
+}
+
+void AverageDriver::on(Time now, const Delivered& event, Actions& actions) {
+    if (const auto* push = std::get_if<Push>(&event.message)) {
+        take(now, event.from - 1, *push, actions);
+    } else if (const auto* share = std::get_if<Share>(&event.message)) {
+        sum_ = {event.payload, *share};
+        summed_ = true;
+        round_.reduce_end_ns = now;
+        try_prepare(now, actions);
+    } else if (const auto* bye = std::get_if<Bye>(&event.message)) {
+        Peer& peer = peers_.at(static_cast<std::size_t>(event.from - 1));
+        peer.expected = bye->pushes;
+        peer.bye = true;
+        if (bye->cancelled) {
+            GradientRow row = unapplied_row(event.from - 1, bye->gradient, Outcome::cancelled);
+            row.end_ns = row.push_ns = -1;
+            actions.gradients.push_back(row);
+        }
+    } else {
+        throw std::logic_error("a driver was sent a message that is not for one");
+    }
+    if (stopping_) try_finish(now, actions);
+}
+
+void AverageDriver::take(Time now, WorkerId worker, const Push& push, Actions& actions) {
+    Peer& peer = peers_.at(static_cast<std::size_t>(worker));
+    rows_.push_back(unapplied_row(worker, push, Outcome::leftover));
+    books_.look_at(rows_.back());
+    const auto first_of = [](Time& first, Time it) { first = first < 0 ? it : std::min(first, it); };
+    if (peer.steps++ == 0) round_.broadcast_end_ns = std::max(round_.broadcast_end_ns, push.begin_ns);
+    ++peer.told;
+    first_of(round_.compute_begin_ns, push.begin_ns);
+    round_.compute_end_ns = std::max(round_.compute_end_ns, push.end_ns);
+    if (peer.steps == model_.steps) {
+        first_of(round_.reduce_begin_ns, push.end_ns);
+        ++round_.workers;
+    }
+    ++round_.steps;
+    round_.samples += push.batch.count;
+    if (!stopping_ && books_.end() == Status::diverged) begin_stop(Status::diverged, actions);
+    try_prepare(now, actions);
+}
+
+void AverageDriver::try_prepare(Time now, Actions& actions) {
+    if (!running_ || !summed_ || !broadcast_.done()) return;
+    if (stopping_ || sum_.mean.buffer == no_buffer) {  // a round that is cut short makes no version
+        running_ = false;
+        let_go(sum_.mean.buffer, actions);
+        return;
+    }
+    if (round_.steps < std::int64_t{active_} * model_.steps) return;
+    running_ = false;
+    preparing_ = true;
+    round_.prepare_begin_ns = now;
+    if (!config_.averaging.gradients) return take_outer_step(actions);
+    const auto part = static_cast<std::int32_t>(actions.parts.size());
+    const auto step = static_cast<std::int32_t>(actions.steps.size());
+    actions.parts.push_back({sum_.mean.buffer, 1, books_.version(), 1, -1});
+    actions.steps.push_back({part, 1, model_.learning_rate, -1});
+    preparing_id_ = next_id();
+    actions.add<Update>(preparing_id_, std::exchange(weights_, no_buffer), books_.version(), step, 1);
+}
+
+// First b, then the joint model, of which b is a part.
+void AverageDriver::take_outer_step(Actions& actions) {
+    const double eta = config_.averaging.outer_learning_rate, mu = config_.averaging.outer_momentum;
+    const BufferId mean = sum_.mean.buffer;
+    Mix& mix = actions.add<Mix>();
+    mix.id = preparing_id_ = next_id();
+    if (mu > 0 && !trending_) {
+        trending_ = true;
+        if (trend_ != no_buffer) mix.add(trend_, mu);
+        mix.add(weights_, 1);
+        mix.add(mean, -1);
+        mix.out = std::exchange(trend_, no_buffer);
+        return;
+    }
+    trending_ = false;
+    mix.work = Mix::Work::update;
+    if (eta != 1) mix.add(weights_, 1 - eta);
+    mix.add(mean, eta);
+    if (mu > 0) mix.add(trend_, -eta * mu);
+    mix.out = std::exchange(weights_, no_buffer);
+}
+
+void AverageDriver::on(Time now, const Mixed& event, Actions& actions) {
+    if (!preparing_ || event.id != preparing_id_) throw std::logic_error("a mean that the driver did not ask for");
+    if (!trending_) return prepared(now, event.out, actions);
+    trend_ = event.out;
+    take_outer_step(actions);
+}
+
+void AverageDriver::on(Time now, const Applied& event, Actions& actions) {
+    if (!preparing_ || event.id != preparing_id_) throw std::logic_error("an update that the driver did not ask for");
+    prepared(now, event.weights, actions);
+}
+
+void AverageDriver::prepared(Time now, BufferId weights, Actions& actions) {
+    preparing_ = false;
+    weights_ = weights;
+    let_go(sum_.mean.buffer, actions);
+    books_.apply(now, rows_, model_.learning_rate, actions);
+    round_.version = books_.version();
+    round_.prepare_end_ns = now;
+    actions.rounds.push_back(round_);
+    ++round_.round;
+    if (books_.evaluation_due()) books_.evaluate(now, next_id(), weights_, actions);
+    if (!stopping_)
+        if (const auto end = books_.end()) begin_stop(*end, actions);
+    if (!stopping_) return begin_round(now, actions);
+    try_finish(now, actions);
+}
+
+void AverageDriver::on(Time now, const Evaluated& event, Actions& actions) {
+    const auto end = books_.on(event, actions);
+    if (end && !stopping_) begin_stop(*end, actions);
+    if (stopping_) try_finish(now, actions);
+}
+
+void AverageDriver::on(Time now, const TimerFired&, Actions& actions) {
+    if (!stopping_) begin_stop(Status::finished, actions);
+    try_finish(now, actions);
+}
+
+void AverageDriver::on(Time now, const Interrupted&, Actions& actions) {
+    if (!stopping_) begin_stop(Status::interrupted, actions);
+    try_finish(now, actions);
+}
+
+// The round that is under way is gone through to its end, so that every message that was sent finds its receiver there,
+// but no models go up: what workers have done in it is left over.
+void AverageDriver::begin_stop(Status status, Actions& actions) {
+    stopping_ = true;
+    status_ = status;
+    for (RoleId role = 1; role <= config_.run.lambda; ++role) {
+        ++sends_under_way_;
+        actions.send<Stop>(next_id(), role, Channel::control, {}, 0, model_.version);
+    }
+}
+
+void AverageDriver::try_finish(Time now, Actions& actions) {
+    if (finished_ || !stopping_ || preparing_) return;
+    if (books_.final_evaluation_due() && !running_) books_.evaluate(now, next_id(), weights_, actions);
+    if (running_ || sends_under_way_ > 0 || books_.evaluating()) return;
+    for (const Peer& peer : peers_)
+        if (!peer.bye || peer.told < peer.expected) return;
+    JointBooks::leave_over(rows_, actions);
+    rows_.clear();
+    finished_ = true;
+    let_go(weights_, actions);
+    let_go(trend_, actions);
+    actions.list.emplace_back(books_.finish(status_));
+}
+
+// What it has told of is in the rows; it may have begun one more.
+void AverageDriver::on(Time, const PeerLost& event, Actions& actions) {
+    const Peer& peer = peers_.at(static_cast<std::size_t>(event.peer - 1));
+    if (peer.steps >= model_.steps || !running_ || summed_) return;
+    Push begun;
+    begun.read_version = model_.version;
+    begun.worker_seq = peer.told;
+    begun.batch = own_batch(config_.data, event.peer - 1, peer.told);
+    GradientRow row = unapplied_row(event.peer - 1, begun, Outcome::cancelled);
+    row.pull_ns = row.begin_ns = row.end_ns = row.push_ns = -1;
+    actions.gradients.push_back(row);
+}
+
+void AverageDriver::on(Time, const Abandoned& event, Actions& actions) {
+    JointBooks::leave_over(rows_, actions);
+    finished_ = true;
+    actions.list.emplace_back(Finish{event.status});
+}
+
+template <class Other>
+void AverageDriver::on(Time, const Other&, Actions&) {
+    throw std::logic_error("an event that a driver is not told of");
+}
+
+std::string AverageDriver::waiting() const {
+    if (finished_) return "";
+    if (preparing_) return "makes version " + std::to_string(books_.version() + 1);
+    if (running_ && !broadcast_.done())
+        return "sends version " + std::to_string(model_.version) + " to worker " +
+               std::to_string(broadcast_.sends_to() - 1);
+    if (running_ && !summed_)
+        return "waits for the mean of round " + std::to_string(round_.round) + ", to which " +
+               std::to_string(round_.workers) + " of " + std::to_string(active_) + " workers have done their part";
+    if (running_) return "waits for what workers tell of their steps";
+    if (stopping_) return "waits for the last words of the workers";
+    return "waits for an evaluation";
+}
+
+std::string AverageDriver::describe() const {
+    return "driver at version " + std::to_string(books_.version()) + ": " + std::to_string(books_.accepted()) +
+           " steps in the joint model, " + std::to_string(rows_.size()) + " in this round; " +
+           (finished_ ? "finished" : waiting());
+}
+
+}  // namespace rubato

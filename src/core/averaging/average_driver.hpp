@@ -1,0 +1,100 @@
+// The driver of synchronous averaging: owns the joint model, which all workers start a round from and whose next
+// version is made of the mean of what they have made of it.
+//
+//   broadcast (binomial) -> tau steps of every worker -> binary-tree reduce to worker 0 and from there to the driver
+//   -> prepare: the joint model of the mean -> ...
+//
+// sparknet (Moritz et al. 2015; Langer et al. 2018, section 2): the mean is the joint model. Exchanging gradients
+// (FireCaffe, Iandola et al. 2016), the mean gradient of one step is applied by the driver's optimizer.
+// local-sgd, diloco (Douillard et al. 2023): an outer step of Nesterov's towards it. With D = joint - mean:
+// b = mu * b + D; joint -= eta * (D + mu * b).
+#pragma once
+
+#include "core/averaging/broadcast.hpp"
+#include "core/averaging/joint_books.hpp"
+#include "core/averaging/tree_reduce.hpp"
+#include "core/dealer.hpp"
+
+#include <string>
+
+namespace rubato {
+
+struct AverageConfig {
+    ServerConfig run;         ///< rates, where to stop, when to evaluate
+    DealerConfig data;        ///< as workers draw their batches
+    AveragingSpec averaging;  ///< tau and what is exchanged
+    bool operator==(const AverageConfig&) const = default;
+};
+
+class AverageDriver {
+public:
+    explicit AverageDriver(const AverageConfig& config);
+
+    void step(Time now, const Event& event, Actions& actions);
+    std::string waiting() const;
+    std::string describe() const;
+    bool finished() const { return finished_; }
+    bool operator==(const AverageDriver&) const = default;
+
+private:
+    /// Of a worker.
+    struct Peer {
+        std::int32_t steps = 0;      ///< of this round that it has told of
+        std::int64_t told = 0;       ///< of the run
+        std::int64_t expected = -1;  ///< of the run, said by its Bye
+        bool bye = false;
+        bool operator==(const Peer&) const = default;
+    };
+
+    void on(Time now, const Start& event, Actions& actions);
+    void on(Time now, const Delivered& event, Actions& actions);
+    void on(Time now, const Taken& event, Actions& actions);
+    void on(Time now, const Mixed& event, Actions& actions);
+    void on(Time now, const Applied& event, Actions& actions);
+    void on(Time now, const Evaluated& event, Actions& actions);
+    void on(Time now, const TimerFired& event, Actions& actions);
+    void on(Time now, const Interrupted& event, Actions& actions);
+    void on(Time now, const PeerLost& event, Actions& actions);
+    void on(Time now, const Abandoned& event, Actions& actions);
+    /// Events that it is not told of.
+    template <class Other>
+    void on(Time now, const Other& event, Actions& actions);
+
+    void begin_round(Time now, Actions& actions);
+    void take(Time now, WorkerId worker, const Push& push, Actions& actions);
+    /// The mean and all that was told of it are there: makes the next version.
+    void try_prepare(Time now, Actions& actions);
+    void take_outer_step(Actions& actions);
+    void prepared(Time now, BufferId weights, Actions& actions);
+    void begin_stop(Status status, Actions& actions);
+    void try_finish(Time now, Actions& actions);
+    void let_go(BufferId& buffer, Actions& actions) {
+        if (buffer != no_buffer) actions.add<Release>(buffer);
+        buffer = no_buffer;
+    }
+    Slice all(BufferId buffer) const { return {buffer, 0, config_.run.parameters}; }
+    ActionId next_id() { return ++last_id_; }
+
+    AverageConfig config_;
+    JointBooks books_;
+    int active_ = 0;  ///< workers that have a part of the data
+    std::vector<Peer> peers_;
+    BufferId weights_ = no_buffer;  ///< lent to the driver while the next version is made
+    BufferId trend_ = no_buffer;    ///< b of the outer step
+    Broadcast broadcast_;
+    Model model_;           ///< of the round under way, or of the last one
+    bool running_ = false;  ///< a round is, until its mean is there
+    bool preparing_ = false;
+    bool summed_ = false;  ///< the mean is there
+    TreeReduce::Sum sum_;
+    ActionId preparing_id_ = 0;
+    bool trending_ = false;          ///< that is b
+    std::vector<GradientRow> rows_;  ///< of this round
+    RoundRow round_;
+    std::int64_t sends_under_way_ = 0;
+    ActionId last_id_ = 0;
+    bool stopping_ = false, finished_ = false;
+    Status status_ = Status::finished;
+};
+
+}  // namespace rubato

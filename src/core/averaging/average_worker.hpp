@@ -1,0 +1,84 @@
+// A worker of synchronous averaging: takes tau steps of its own from the joint model, with an optimizer whose state
+// lasts from round to round, and hands on what it has made of it; or, exchanging gradients, computes one on it.
+#pragma once
+
+#include "core/averaging/broadcast.hpp"
+#include "core/averaging/local_steps.hpp"
+#include "core/averaging/tree_reduce.hpp"
+
+#include <string>
+
+namespace rubato {
+
+struct AverageWorkerConfig {
+    WorkerId worker = 0;
+    std::int64_t parameters = 0;
+    DealerConfig data;
+    bool gradients = false;  ///< that are exchanged, instead of models
+    bool operator==(const AverageWorkerConfig&) const = default;
+};
+
+class AverageWorker {
+public:
+    explicit AverageWorker(const AverageWorkerConfig& config);
+
+    void step(Time now, const Event& event, Actions& actions);
+    std::string waiting() const;
+    std::string describe() const;
+    bool finished() const { return phase_ == Phase::finished; }
+    std::int64_t begun() const { return steps_.begun(); }
+    WorkerRow books(Time now) const;
+    bool operator==(const AverageWorker&) const = default;
+
+private:
+    /// For the joint model; passing it on; its steps; until the means below it are added; until that is taken.
+    enum class Phase : std::uint8_t { waiting, passing, computing, stepping, reducing, sharing, finished };
+
+    void on(Time now, const Start& event, Actions& actions);
+    void on(Time now, const Delivered& event, Actions& actions);
+    void on(Time now, const Taken& event, Actions& actions);
+    void on(Time now, const GradientReady& event, Actions& actions);
+    void on(Time now, const Cancelled& event, Actions& actions);
+    void on(Time now, const Applied& event, Actions& actions);
+    void on(Time now, const Mixed& event, Actions& actions);
+    void on(Time now, const Abandoned& event, Actions& actions);
+    /// Events that it is not told of.
+    template <class Other>
+    void on(Time now, const Other& event, Actions& actions);
+
+    void on_model(Time now, const Delivered& event, const Model& model, Actions& actions);
+    /// The next step, or the end of them.
+    void go_on_with_steps(Time now, Actions& actions);
+    /// The run ends in the middle of the steps.
+    void cut_short(Time now, Actions& actions);
+    /// The steps are done: what the round has from this worker.
+    void contribute(Time now, const Slice& mean, double weight, Actions& actions);
+    void go_on_reducing(Time now, Actions& actions);
+    void try_leave(Actions& actions);
+    /// What the present phase took so far goes to its account.
+    void book(Time now);
+    Time& account(WorkerRow& books) const;
+    void let_go(BufferId& buffer, Actions& actions) {
+        if (buffer != no_buffer) actions.add<Release>(buffer);
+        buffer = no_buffer;
+    }
+    ActionId next_id() { return ++last_id_; }
+
+    AverageWorkerConfig config_;
+    Phase phase_ = Phase::waiting;
+    BufferId weights_ = no_buffer;  ///< the joint model, then its own; handed over to the sum
+    Version version_ = -1;          ///< of the joint model that it has last had
+    LocalSteps steps_;
+    Broadcast broadcast_;
+    TreeReduce reduce_;
+    BufferId sharing_ = no_buffer;
+    ActionId share_ = 0, bye_ = 0;
+    std::int64_t sends_under_way_ = 0;
+    ActionId last_id_ = 0;
+    bool stopping_ = false, cancelled_ = false;
+    Version stop_version_ = -1;  ///< of the last joint model that there will be
+    Time since_ns_ = 0;
+    WorkerRow books_;
+};
+
+}  // namespace rubato

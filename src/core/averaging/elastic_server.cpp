@@ -1,0 +1,204 @@
+#include "core/averaging/elastic_server.hpp"
+
+#include <algorithm>
+#include <stdexcept>
+
+namespace rubato {
+
+ElasticServer::ElasticServer(const AverageConfig& config)
+    : config_(config), books_(config.run), peers_(static_cast<std::size_t>(config.run.lambda)) {}
+
+void ElasticServer::step(Time now, const Event& event, Actions& actions) {
+    std::visit([&](const auto& alternative) { on(now, alternative, actions); }, event);
+}
+
+// All workers have the first version already, and begin at a word.
+void ElasticServer::on(Time now, const Start& event, Actions& actions) {
+    weights_ = event.weights;
+    if (config_.run.stop_ns) actions.add<SetTimer>(next_id(), *config_.run.stop_ns);
+    if (books_.evaluation_due()) books_.evaluate(now, next_id(), weights_, actions);
+    const Message word(Model{0, config_.averaging.tau, books_.rate(), 0});
+    for (RoleId role = 1; role <= config_.run.lambda; ++role) {
+        ++peer(role).models;
+        ++sends_under_way_;
+        actions.add<Send>(next_id(), role, Channel::weights, word, Slice{});
+    }
+}
+
+void ElasticServer::on(Time now, const Delivered& event, Actions& actions) {
+    Peer& from = peer(event.from);
+    if (const auto* push = std::get_if<Push>(&event.message)) {
+        from.rows.push_back(unapplied_row(event.from - 1, *push, Outcome::leftover));
+        ++from.told;
+        books_.look_at(from.rows.back());
+        if (!stopping_ && books_.end() == Status::diverged) begin_stop(Status::diverged, actions);
+        go_on(now, actions);
+    } else if (std::holds_alternative<Inquiry>(event.message)) {
+        inbox_.push_back({event.from, {}, {}, now});
+        go_on(now, actions);
+    } else if (const auto* share = std::get_if<Share>(&event.message)) {
+        ++from.shares;
+        if (event.payload.buffer != no_buffer) inbox_.push_back({event.from, event.payload, *share, now});
+        go_on(now, actions);
+    } else if (const auto* bye = std::get_if<Bye>(&event.message)) {
+        from.expected = bye->pushes;
+        from.bye = true;
+        if (bye->cancelled) {
+            GradientRow row = unapplied_row(event.from - 1, bye->gradient, Outcome::cancelled);
+            row.end_ns = row.push_ns = -1;
+            actions.gradients.push_back(row);
+        }
+    } else {
+        throw std::logic_error("an elastic server was sent a message that is not for one");
+    }
+    if (stopping_) try_finish(now, actions);
+}
+
+void ElasticServer::serve(Time now, RoleId role, Actions& actions) {
+    Peer& to = peer(role);
+    ++to.models;
+    to.served_ns = now;
+    ++sends_under_way_;
+    actions.add<Send>(next_id(), role, Channel::weights,
+                      Message(Model{books_.version(), config_.averaging.tau, books_.rate(), 0}),
+                      Slice{weights_, 0, config_.run.parameters});
+}
+
+void ElasticServer::go_on(Time now, Actions& actions) {
+    while (moving_ == 0 && !stopping_ && !inbox_.empty() && inbox_.front().payload.buffer == no_buffer) {
+        serve(now, inbox_.front().from, actions);
+        inbox_.pop_front();
+    }
+    if (moving_ != 0 || stopping_ || inbox_.empty()) return;
+    const Work& first = inbox_.front();
+    if (static_cast<double>(peer(first.from).rows.size()) < first.said.weight) return;
+    moving_ns_ = now;
+    Mix& mix = actions.add<Mix>();
+    mix.id = moving_ = next_id();
+    mix.work = Mix::Work::update;
+    mix.add(weights_, 1);
+    mix.add(first.payload.buffer, 1);
+    mix.out = std::exchange(weights_, no_buffer);
+}
+
+void ElasticServer::on(Time now, const Mixed& event, Actions& actions) {
+    if (moving_ == 0 || event.id != moving_) throw std::logic_error("a move that the server did not ask for");
+    moving_ = 0;
+    weights_ = event.out;
+    const Work it = inbox_.front();
+    inbox_.pop_front();
+    actions.add<Release>(it.payload.buffer);
+    Peer& from = peer(it.from);
+    // It may have told of steps already that it took since.
+    const auto end = from.rows.begin() + static_cast<std::ptrdiff_t>(it.said.weight);
+    std::vector<GradientRow> rows(from.rows.begin(), end);
+    from.rows.erase(from.rows.begin(), end);
+    RoundRow round;
+    round.round = exchanges_++;
+    round.worker = it.from - 1;
+    round.workers = 1;
+    round.steps = static_cast<std::int64_t>(rows.size());
+    for (const GradientRow& row : rows) round.samples += row.samples;
+    if (!rows.empty()) {
+        round.compute_begin_ns = rows.front().begin_ns;
+        round.compute_end_ns = rows.back().end_ns;
+    }
+    round.broadcast_begin_ns = from.served_ns;
+    round.broadcast_end_ns = round.reduce_begin_ns = it.said.ready_ns;
+    round.reduce_end_ns = it.arrived_ns;
+    round.prepare_begin_ns = moving_ns_;
+    round.prepare_end_ns = now;
+    books_.apply(now, rows, books_.rate(), actions);
+    round.version = books_.version();
+    actions.rounds.push_back(round);
+    if (books_.evaluation_due()) books_.evaluate(now, next_id(), weights_, actions);
+    if (!stopping_)
+        if (const auto reason = books_.end()) begin_stop(*reason, actions);
+    go_on(now, actions);
+    if (stopping_) try_finish(now, actions);
+}
+
+void ElasticServer::on(Time now, const Taken&, Actions& actions) {
+    --sends_under_way_;
+    if (stopping_) try_finish(now, actions);
+}
+
+void ElasticServer::on(Time now, const Evaluated& event, Actions& actions) {
+    const auto end = books_.on(event, actions);
+    if (end && !stopping_) begin_stop(*end, actions);
+    if (stopping_) try_finish(now, actions);
+}
+
+void ElasticServer::on(Time now, const TimerFired&, Actions& actions) {
+    if (!stopping_) begin_stop(Status::finished, actions);
+    try_finish(now, actions);
+}
+
+void ElasticServer::on(Time now, const Interrupted&, Actions& actions) {
+    if (!stopping_) begin_stop(Status::interrupted, actions);
+    try_finish(now, actions);
+}
+
+// Who asks from now on gets no answer; who has been answered says what it would have, without a difference.
+void ElasticServer::begin_stop(Status status, Actions& actions) {
+    stopping_ = true;
+    status_ = status;
+    for (RoleId role = 1; role <= config_.run.lambda; ++role) {
+        ++sends_under_way_;
+        actions.send<Stop>(next_id(), role, Channel::control, {}, peer(role).models);
+    }
+}
+
+void ElasticServer::try_finish(Time now, Actions& actions) {
+    if (finished_ || !stopping_ || moving_ != 0) return;
+    if (books_.final_evaluation_due()) books_.evaluate(now, next_id(), weights_, actions);
+    if (sends_under_way_ > 0 || books_.evaluating()) return;
+    for (const Peer& it : peers_)
+        if (!it.bye || it.told < it.expected || it.shares + 1 < it.models) return;
+    for (const Peer& it : peers_) JointBooks::leave_over(it.rows, actions);
+    for (Peer& it : peers_) it.rows.clear();
+    for (const Work& it : inbox_)
+        if (it.payload.buffer != no_buffer) actions.add<Release>(it.payload.buffer);
+    inbox_.clear();
+    finished_ = true;
+    actions.add<Release>(std::exchange(weights_, no_buffer));
+    actions.list.emplace_back(books_.finish(status_));
+}
+
+// What it has told of is in the rows; it may have begun one more.
+void ElasticServer::on(Time, const PeerLost& event, Actions& actions) {
+    const Peer& lost = peer(event.peer);
+    Push begun;
+    begun.worker_seq = lost.told;
+    begun.batch = own_batch(config_.data, event.peer - 1, lost.told);
+    if (begun.batch.count == 0) return;
+    GradientRow row = unapplied_row(event.peer - 1, begun, Outcome::cancelled);
+    row.pull_ns = row.begin_ns = row.end_ns = row.push_ns = -1;
+    actions.gradients.push_back(row);
+}
+
+void ElasticServer::on(Time, const Abandoned& event, Actions& actions) {
+    for (const Peer& it : peers_) JointBooks::leave_over(it.rows, actions);
+    finished_ = true;
+    actions.list.emplace_back(Finish{event.status});
+}
+
+template <class Other>
+void ElasticServer::on(Time, const Other&, Actions&) {
+    throw std::logic_error("an event that an elastic server is not told of");
+}
+
+std::string ElasticServer::waiting() const {
+    if (finished_) return "";
+    if (moving_ != 0) return "moves the joint model to version " + std::to_string(books_.version() + 1);
+    if (stopping_) return "waits for the last words of the workers";
+    return "waits for a worker that has taken its steps";
+}
+
+std::string ElasticServer::describe() const {
+    return "elastic server at version " + std::to_string(books_.version()) + ": " + std::to_string(books_.accepted()) +
+           " steps in the joint model, " + std::to_string(inbox_.size()) + " messages wait; " +
+           (finished_ ? "finished" : waiting());
+}
+
+}  // namespace rubato

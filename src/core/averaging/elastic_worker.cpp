@@ -1,0 +1,245 @@
+#include "core/averaging/elastic_worker.hpp"
+
+#include "core/worker_books.hpp"
+
+#include <algorithm>
+#include <stdexcept>
+#include <utility>
+
+namespace rubato {
+
+ElasticWorker::ElasticWorker(const ElasticWorkerConfig& config) : config_(config), steps_(config.worker, config.data) {
+    books_.worker = config.worker;
+}
+
+void ElasticWorker::step(Time now, const Event& event, Actions& actions) {
+    const bool busy = phase_ == Phase::computing || phase_ == Phase::stepping;
+    if (busy && !stopping_ && share_ != 0) books_.hidden_ns += now - seen_ns_;
+    seen_ns_ = now;
+    std::visit([&](const auto& alternative) { on(now, alternative, actions); }, event);
+}
+
+void ElasticWorker::on(Time now, const Start& event, Actions&) {
+    weights_ = event.weights;
+    books_.idle_ns += std::max<Time>(0, now - books_.sum_ns());
+    since_ns_ = now;
+}
+
+void ElasticWorker::on(Time now, const Delivered& event, Actions& actions) {
+    if (const auto* model = std::get_if<Model>(&event.message)) {
+        on_model(now, event, *model, actions);
+    } else if (const auto* stop = std::get_if<Stop>(&event.message)) {
+        book(now);
+        stopping_ = true;
+        models_expected_ = stop->replies;
+        if (phase_ == Phase::computing) steps_.cancel(actions);
+        if (phase_ == Phase::held_up) phase_ = Phase::waiting;
+        try_leave(actions);
+    } else {
+        throw std::logic_error("an elastic worker was sent a message that is not for one");
+    }
+}
+
+void ElasticWorker::on_model(Time now, const Delivered& event, const Model& model, Actions& actions) {
+    ++models_;
+    model_ = model;
+    if (!stopping_) {
+        const Time moving = std::clamp<Time>(now - event.started_ns, 0, now - since_ns_);
+        books_.pull_moving_ns += moving;
+        books_.pull_request_ns += now - since_ns_ - moving;
+        ++books_.pulls;
+    }
+    since_ns_ = now;
+    if (event.payload.buffer == no_buffer) {  // the first word
+        if (stopping_) return try_leave(actions);
+        steps_.begin(model.version, model.steps, model.learning_rate, asked_ns_);
+        return go_on_with_steps(now, actions);
+    }
+    joint_ = event.payload.buffer;
+    if (stopping_) {
+        let_go(joint_, actions);
+        return send_share(now, no_buffer, 0, actions);
+    }
+    phase_ = Phase::parting;
+    Mix& mix = actions.add<Mix>();
+    mix.id = mixing_ = next_id();
+    mix.add(weights_, config_.alpha);
+    mix.add(joint_, -config_.alpha);
+}
+
+// The difference goes its way; the move is the worker's own.
+void ElasticWorker::on(Time now, const Mixed& event, Actions& actions) {
+    if (event.id != mixing_) throw std::logic_error("a difference that the worker did not ask for");
+    mixing_ = 0;
+    if (phase_ == Phase::parting) {
+        let_go(joint_, actions);
+        difference_ = event.out;
+        moved_ = false;
+        send_share(now, difference_, steps_.done(), actions);
+        phase_ = Phase::moving;
+        Mix& mix = actions.add<Mix>();
+        mix.id = mixing_ = next_id();
+        mix.add(weights_, 1);
+        mix.add(difference_, -1);
+        mix.out = std::exchange(weights_, no_buffer);
+        return;
+    }
+    weights_ = event.out;
+    moved_ = true;
+    if (share_ == 0) let_go(difference_, actions);
+    if (stopping_) return pause(now, actions);
+    book(now);
+    steps_.begin(model_.version, model_.steps, model_.learning_rate, asked_ns_);
+    go_on_with_steps(now, actions);
+}
+
+void ElasticWorker::send_share(Time now, BufferId difference, double weight, Actions& actions) {
+    share_ = next_id();
+    ++sends_under_way_;
+    const Slice payload = difference == no_buffer ? Slice{} : Slice{difference, 0, config_.parameters};
+    actions.add<Send>(share_, 0, Channel::gradient, Message(Share{model_.version, 1, weight, now}), payload);
+}
+
+void ElasticWorker::go_on_with_steps(Time now, Actions& actions) {
+    if (stopping_) return pause(now, actions);
+    book(now);
+    if (steps_.compute(now, weights_, next_id(), actions)) {
+        phase_ = Phase::computing;
+        return;
+    }
+    phase_ = Phase::waiting;
+    if (steps_.done() == 0) return;  // without a part of the data it has nothing to say
+    ask(now, actions);
+}
+
+void ElasticWorker::ask(Time now, Actions& actions) {
+    if (share_ != 0) {
+        phase_ = Phase::held_up;
+        return;
+    }
+    phase_ = Phase::waiting;
+    asked_ns_ = now;
+    ++books_.inquiries;
+    ++sends_under_way_;
+    actions.send<Inquiry>(next_id(), 0, Channel::control, {}, steps_.version());
+}
+
+void ElasticWorker::on(Time now, const GradientReady& event, Actions& actions) {
+    steps_.note(event);
+    if (stopping_) {
+        actions.add<Release>(event.gradient);
+        cancelled_ = true;
+        return pause(now, actions);
+    }
+    ++books_.gradients;
+    ++sends_under_way_;
+    steps_.tell(now, next_id(), actions);
+    book(now);
+    phase_ = Phase::stepping;
+    steps_.step(std::exchange(weights_, no_buffer), event.gradient, next_id(), actions);
+}
+
+void ElasticWorker::on(Time now, const Cancelled& event, Actions& actions) {
+    steps_.note(event);
+    cancelled_ = true;
+    pause(now, actions);
+}
+
+void ElasticWorker::on(Time now, const Applied& event, Actions& actions) {
+    weights_ = steps_.on(event, actions);
+    go_on_with_steps(now, actions);
+}
+
+void ElasticWorker::pause(Time, Actions& actions) {
+    phase_ = Phase::waiting;
+    try_leave(actions);
+}
+
+void ElasticWorker::on(Time now, const Taken& event, Actions& actions) {
+    --sends_under_way_;
+    steps_.on(event);
+    if (event.id == bye_) {
+        phase_ = Phase::finished;
+        actions.workers.push_back(books_);
+        let_go(weights_, actions);
+        actions.add<Finish>();
+        return;
+    }
+    if (event.id == share_) {
+        share_ = 0;
+        if (moved_) let_go(difference_, actions);
+        if (phase_ == Phase::held_up) {
+            book(now);
+            ask(now, actions);
+        }
+    }
+    try_leave(actions);
+}
+
+void ElasticWorker::try_leave(Actions& actions) {
+    if (!stopping_ || phase_ != Phase::waiting || models_ < models_expected_ || sends_under_way_ > 0 || bye_ != 0)
+        return;
+    bye_ = next_id();
+    ++sends_under_way_;
+    actions.send<Bye>(bye_, 0, Channel::control, {}, steps_.told(), cancelled_, cancelled_ ? steps_.record() : Push{});
+}
+
+Time& ElasticWorker::account(WorkerRow& books) const {
+    switch (phase_) {
+        case Phase::computing:
+        case Phase::stepping: return books.compute_ns;
+        case Phase::held_up: return books.push_queued_ns;
+        case Phase::parting:
+        case Phase::moving: return books.pull_moving_ns;
+        case Phase::waiting:
+        case Phase::finished: break;
+    }
+    return books.idle_ns;
+}
+
+// What is under way at the end no longer serves the run.
+void ElasticWorker::book(Time now) {
+    if (!stopping_ && phase_ != Phase::finished) account(books_) += now - since_ns_;
+    since_ns_ = now;
+}
+
+WorkerRow ElasticWorker::books(Time now) const {
+    return closed_books(books_, now, [this](WorkerRow& row) -> Time& { return account(row); });
+}
+
+void ElasticWorker::on(Time now, const Abandoned&, Actions& actions) {
+    book(now);
+    steps_.leave_over(phase_ == Phase::computing || cancelled_, actions);
+    phase_ = Phase::finished;
+    actions.workers.push_back(books_);
+    actions.add<Finish>();
+}
+
+template <class Other>
+void ElasticWorker::on(Time, const Other&, Actions&) {
+    throw std::logic_error("an event that an elastic worker is not told of");
+}
+
+std::string ElasticWorker::waiting() const {
+    switch (phase_) {
+        case Phase::waiting:
+            if (bye_ != 0) return "waits until its last word is taken by the server";
+            if (stopping_) return "waits for messages under way before it says its last word";
+            return models_ == 0 ? "waits for the server's first word" : "waits for the joint model";
+        case Phase::computing: return "computes gradient " + std::to_string(steps_.record().worker_seq);
+        case Phase::stepping: return "takes a step of its own";
+        case Phase::held_up: return "waits until the server takes its last difference";
+        case Phase::parting:
+        case Phase::moving: return "moves towards the joint model";
+        case Phase::finished: return "";
+    }
+    return "";
+}
+
+std::string ElasticWorker::describe() const {
+    return "worker " + std::to_string(config_.worker) + ", last at version " + std::to_string(steps_.version()) + ": " +
+           std::to_string(begun()) + " gradients begun, " + std::to_string(steps_.done()) + " of " +
+           std::to_string(steps_.steps()) + " steps taken; " + (finished() ? "finished" : waiting());
+}
+
+}  // namespace rubato

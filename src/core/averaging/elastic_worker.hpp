@@ -1,0 +1,80 @@
+// A worker of elastic averaging: elastic_server.hpp says what it does.
+#pragma once
+
+#include "core/averaging/local_steps.hpp"
+
+#include <string>
+
+namespace rubato {
+
+struct ElasticWorkerConfig {
+    WorkerId worker = 0;
+    std::int64_t parameters = 0;
+    DealerConfig data;
+    double alpha = 0;  ///< how far it moves towards the joint model, and that towards it
+    bool operator==(const ElasticWorkerConfig&) const = default;
+};
+
+class ElasticWorker {
+public:
+    explicit ElasticWorker(const ElasticWorkerConfig& config);
+
+    void step(Time now, const Event& event, Actions& actions);
+    std::string waiting() const;
+    std::string describe() const;
+    bool finished() const { return phase_ == Phase::finished; }
+    std::int64_t begun() const { return steps_.begun(); }
+    WorkerRow books(Time now) const;
+    bool operator==(const ElasticWorker&) const = default;
+
+private:
+    /// For a word, or the joint model; its steps; until its last difference is taken; until that one is there, and its
+    /// own move is done.
+    enum class Phase : std::uint8_t { waiting, computing, stepping, held_up, parting, moving, finished };
+
+    void on(Time now, const Start& event, Actions& actions);
+    void on(Time now, const Delivered& event, Actions& actions);
+    void on(Time now, const Taken& event, Actions& actions);
+    void on(Time now, const GradientReady& event, Actions& actions);
+    void on(Time now, const Cancelled& event, Actions& actions);
+    void on(Time now, const Applied& event, Actions& actions);
+    void on(Time now, const Mixed& event, Actions& actions);
+    void on(Time now, const Abandoned& event, Actions& actions);
+    /// Events that it is not told of.
+    template <class Other>
+    void on(Time now, const Other& event, Actions& actions);
+
+    void on_model(Time now, const Delivered& event, const Model& model, Actions& actions);
+    void go_on_with_steps(Time now, Actions& actions);
+    /// Asks for the joint model, once the last difference is taken.
+    void ask(Time now, Actions& actions);
+    void send_share(Time now, BufferId difference, double weight, Actions& actions);
+    /// The run ends: it waits for what is under way.
+    void pause(Time now, Actions& actions);
+    void try_leave(Actions& actions);
+    void book(Time now);
+    Time& account(WorkerRow& books) const;
+    void let_go(BufferId& buffer, Actions& actions) {
+        if (buffer != no_buffer) actions.add<Release>(buffer);
+        buffer = no_buffer;
+    }
+    ActionId next_id() { return ++last_id_; }
+
+    ElasticWorkerConfig config_;
+    Phase phase_ = Phase::waiting;
+    LocalSteps steps_;
+    BufferId weights_ = no_buffer;     ///< its own; lent while they move
+    BufferId joint_ = no_buffer;       ///< until the difference is there
+    BufferId difference_ = no_buffer;  ///< until it is taken and the move is done
+    Model model_;                      ///< what it was told with the last one
+    ActionId mixing_ = 0, share_ = 0, bye_ = 0;
+    bool moved_ = true;  ///< by the difference
+    std::int64_t models_ = 0, models_expected_ = -1;
+    std::int64_t sends_under_way_ = 0;
+    ActionId last_id_ = 0;
+    bool stopping_ = false, cancelled_ = false;
+    Time since_ns_ = 0, asked_ns_ = 0, seen_ns_ = 0;
+    WorkerRow books_;
+};
+
+}  // namespace rubato

@@ -1,0 +1,66 @@
+// The books of whoever owns a joint model: its version, what has been taken into it, its evaluations, and when the run
+// is to end. What makes a new version differs between protocols and is not its business.
+#pragma once
+
+#include "core/action.hpp"
+#include "core/run_state.hpp"
+#include "core/server_config.hpp"
+
+#include <optional>
+#include <vector>
+
+namespace rubato {
+
+class JointBooks {
+public:
+    JointBooks() = default;
+    /// Of the config: the rates of the optimizer, where to stop, and when to evaluate.
+    explicit JointBooks(const ServerConfig& config) : config_(config) {}
+
+    Version version() const { return version_; }
+    double epoch() const { return static_cast<double>(samples_) / static_cast<double>(config_.samples); }
+    /// Of workers' steps that begin now.
+    double rate() const;
+    /// Steps that each of `workers` workers may still take, `most` at most and 1 at least, until the run has as many
+    /// samples or gradients as it is to have.
+    std::int32_t steps_left(std::int32_t most, int workers) const;
+
+    /// A step has been taken, whose loss may say that the run diverges.
+    void look_at(const GradientRow& row);
+    /// Steps make a new version of the joint model; states them and the update. rate: that they were taken with.
+    void apply(Time now, std::vector<GradientRow>& rows, double rate, Actions& actions);
+    /// What became of no version.
+    static void leave_over(const std::vector<GradientRow>& rows, Actions& actions);
+
+    /// Whether an evaluation of the present version is due; each is due once.
+    bool evaluation_due();
+    /// The final one, where it has not been asked for.
+    bool final_evaluation_due() const { return config_.learns && config_.evaluate_at_end && evaluated_ != version_; }
+    void evaluate(Time now, ActionId id, BufferId weights, Actions& actions);
+    /// States its figures; whether they end the run.
+    std::optional<Status> on(const Evaluated& event, Actions& actions);
+    bool evaluating() const { return !evaluations_.empty(); }
+
+    /// Why the run is to end now; empty: it goes on.
+    std::optional<Status> end() const;
+    /// The last action of the owner, where the run ends as `status` unless it has diverged.
+    Finish finish(Status status) const;
+    std::int64_t accepted() const { return accepted_; }
+    bool operator==(const JointBooks&) const = default;
+
+private:
+    void diverge(WorkerId worker, std::int64_t worker_seq, Version version);
+
+    ServerConfig config_;
+    Version version_ = 0;
+    std::int64_t accepted_ = 0, samples_ = 0;  ///< in the joint model
+    double loss_sum_ = 0;                      ///< since the last evaluation
+    std::int64_t loss_count_ = 0;
+    double next_evaluation_ = 0;  ///< in epochs
+    Version evaluated_ = -1;      ///< the last version that an evaluation was asked for
+    std::vector<PendingEvaluation> evaluations_;
+    bool diverged_ = false;
+    Finish finish_;
+};
+
+}  // namespace rubato

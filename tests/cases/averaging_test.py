@@ -1,0 +1,123 @@
+"""Averaging of models, as users meet it.
+
+Usage: averaging_test.py RUBATO
+"""
+
+import math
+
+from case import Case, main
+
+# What is set beside sparknet, the key that the refusal names, and a part of why.
+REFUSALS: tuple[tuple[dict, str, str], ...] = (
+    ({"topology": {"name": "tree"}}, "topology.name", 'expected "star"'),
+    ({"topology": {"name": "sharded", "shards": 2}}, "topology.name", 'expected "star"'),
+    ({"data": {"sampling": "shared-epoch"}}, "data.sampling", "nobody deals them slices"),
+    ({"workers": {"count": 3, "batch_size": 10, "pipeline": "overlap"}}, "workers.pipeline", 'expected "blocking"'),
+    ({"workers": {"count": 3, "batch_size": 10, "communication": {"push_every": 2}}},
+     "workers.communication.push_every", "expected 1"),
+    ({"optimizer": {"staleness_rule": "inverse-n"}}, "optimizer.staleness_rule", 'expected "none"'),
+    ({"optimizer": {"name": "momentum", "momentum_rule": "decoupled"}}, "optimizer.momentum_rule", "configured"),
+    ({"protocol": {"name": "sparknet", "warm_start": {"epochs": 1}}}, "protocol.warm_start", "not yet built"),
+    ({"protocol": {"name": "sparknet", "n": 2}}, "protocol.n", "goes with"),
+    ({"protocol": {"name": "sparknet", "outer_momentum": 0.5}}, "protocol.outer_momentum", "goes with"),
+    ({"protocol": {"name": "sparknet", "exchange": "gradients", "tau": 2}}, "protocol.tau", "expected 1"),
+    ({"protocol": {"name": "local-sgd", "tau": 0}}, "protocol.tau", "from 1 to 1000000"),
+    ({"protocol": {"name": "mpca"}}, "protocol.name", "not yet built"),
+    ({"protocol": {"name": "easgd", "alpha": 2}}, "protocol.alpha", "at most 1"),
+    ({"faults": [{"workers": [0], "at_s": 1}]}, "faults[0]", "not yet built"),
+    ({"execution": {"checkpoint": {"every_updates": 5}}}, "execution.checkpoint", "not yet built"),
+    ({"evaluate": {"mode": "pause", "every_epochs": 1}}, "evaluate.mode", "not yet built"),
+)
+
+
+def learning(protocol: dict | None = None, **more: object) -> dict:
+    return {"data": {"samples": 480, "shape": [4, 4, 1]}, "model": {"name": "mlp", "hidden": [5]},
+            "workers": {"count": 3, "batch_size": 10}, "protocol": protocol or {"name": "sparknet", "tau": 4},
+            "optimizer": {"name": "adam", "learning_rate": 0.01}, "stop": {"epochs": 3},
+            "evaluate": {"every_epochs": 1}, "trace": {"events": True}, **more}
+
+
+class Averaging(Case):
+    """Each test runs the program on scenarios of its own."""
+
+    def test_what_has_no_meaning_is_refused(self) -> None:
+        for more, key, why in REFUSALS:
+            with self.subTest(more):
+                line = self.refused({**learning(), **more})
+                self.assertIn(key, line)
+                self.assertIn(why, line)
+
+    def test_backends_and_networks_agree_on_the_weights_and_replay(self) -> None:
+        for protocol in ({"name": "sparknet", "tau": 4}, {"name": "diloco", "tau": 5},
+                         {"name": "sparknet", "exchange": "gradients"}):
+            hashes, times = set(), set()
+            for backend, network in (("sim", "simgrid"), ("sim", "flow"), ("local", "flow")):
+                run = self.run_scenario(learning(protocol, cluster={"network": {"model": network}}), "--backend",
+                                        backend)
+                hashes.add(self.summary(run)["weights_hash"])
+                if backend == "sim":
+                    times.add(self.summary(run)["time_s"])
+                replay = self.call("replay", run, "--weights")
+                self.assertEqual(replay.returncode, 0, replay.stderr)
+                self.assertIn("the same final weights", replay.stdout)
+            self.assertEqual(len(hashes), 1, protocol)
+            self.assertLess(max(times) - min(times), 1e-5 * max(times))
+
+    def test_elastic_runs_replay_and_have_a_row_an_exchange(self) -> None:
+        for backend in ("sim", "local"):
+            run = self.run_scenario(learning({"name": "easgd", "tau": 4}), "--backend", backend)
+            self.assertIn("the same final weights", self.call("replay", run, "--weights").stdout)
+            summary, rounds = self.summary(run), self.rows(run, "rounds.csv")
+            self.assertEqual(len(rounds), summary["updates"])
+            self.assertEqual({row["workers"] for row in rounds}, {"1"})
+            self.assertEqual({int(row["worker"]) for row in rounds}, {0, 1, 2})
+            self.assertEqual(summary["gradients"]["applied"], 4 * len(rounds))
+
+    def test_books_count_steps_and_rounds_versions(self) -> None:
+        run = self.run_scenario(learning())
+        summary, rows, rounds = self.summary(run), self.rows(run), self.rows(run, "rounds.csv")
+        # 1440 samples are 48 steps of 3 workers: 12 rounds.
+        self.assertEqual(summary["gradients"], {"applied": 144, "dropped": 0, "cancelled": 0, "leftover": 0})
+        self.assertEqual((summary["updates"], summary["samples"], summary["staleness"]["max"]), (12, 1440, 0))
+        self.assertEqual(len(rows), 144)
+        self.assertEqual([int(row["seq"]) for row in rows], list(range(144)))
+        self.assertEqual([int(row["version"]) for row in rounds], list(range(1, 13)))
+        self.assertEqual({(row["steps"], row["workers"], row["samples"]) for row in rounds}, {("12", "3", "120")})
+        for row in self.rows(run, "workers.csv"):
+            parts = sum(float(row[key]) for key in row if key.endswith("_s"))
+            self.assertAlmostEqual(parts, summary["time_s"], delta=0.01 * summary["time_s"])
+
+    def test_a_round_that_is_cut_short_is_left_over(self) -> None:
+        scenario = learning(stop={"seconds": 0.35}, cluster={"devices": {"default": {"seconds": {"10": 0.02}}}})
+        summary = self.summary(self.run_scenario(scenario))
+        gradients = summary["gradients"]
+        self.assertEqual((summary["status"], summary["updates"], gradients["applied"]), ("finished", 4, 48))
+        self.assertTrue(0 < gradients["leftover"] < 12)
+        self.assertEqual(gradients["cancelled"], 3)
+
+    def test_utilization_is_that_of_the_formula(self) -> None:
+        for tau in (5, 20, 80):
+            scenario = {"cost": {"push_bytes": 10_000_000}, "data": {"samples": 10_000_000},
+                        "workers": {"count": 8, "batch_size": 32}, "protocol": {"name": "sparknet", "tau": tau},
+                        "stop": {"updates": 60},
+                        "cluster": {"network": {"model": "flow", "star": {"bandwidth": "1Gbps", "latency": "0us"}},
+                                    "devices": {"default": {"seconds": {"32": 0.05}}}}}
+            summary = self.summary(self.run_scenario(scenario))
+            hops = math.ceil(math.log2(8)) + 1 + math.ceil(math.log2(9))
+            compute, exchange = tau * 0.05, hops * 10e6 / 125e6
+            self.assertAlmostEqual(summary["compute_utilization"], compute / (compute + exchange), delta=0.03)
+
+    def test_check_and_replay_say_what_there_is_to_say(self) -> None:
+        path = self.write(learning({"name": "diloco", "tau": 7}))
+        text = self.call("check", path).stdout
+        for part in ("7 steps of their own", "Nesterov momentum 0.9", "binomial broadcast, binary-tree reduce",
+                     "staleness is 0", "bit for bit, on every backend", "checkpoints are not yet built"):
+            self.assertIn(part, text)
+        run = self.run_scenario(learning())
+        refused = self.call("replay", run, "--set", "optimizer.learning_rate=0.1", "--out", self.work / "other")
+        self.assertEqual(refused.returncode, 2)
+        self.assertIn("take steps of their own", refused.stderr)
+
+
+if __name__ == "__main__":
+    main()

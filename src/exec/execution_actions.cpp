@@ -127,8 +127,10 @@ void Execution::act(Seat& seat, const Mix& action) {
         const Time begin = clock();
         learn::run(job);
         const bool update = action.work == Mix::Work::update;
-        if (input_.emulated && action.work != Mix::Work::move)
-            pad(begin, update ? input_.emulated->update_s : input_.emulated->push_s);
+        if (input_.emulated && action.work != Mix::Work::move) {
+            const auto& its = input_.emulated->of(seat.id);
+            pad(begin, update ? its.update_s : its.push_s);
+        }
         const Time end = clock();
         for (std::int32_t i = 0; i < action.term_count; ++i)
             if (action.terms[i].buffer != action.out) office_.release(action.terms[i].buffer, end);

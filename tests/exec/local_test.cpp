@@ -140,6 +140,31 @@ TEST_CASE("local: through a tree, hardsync ends with the weights of the simulate
         }
 }
 
+TEST_CASE("local: a tree that broadcasts its weights ends, whether workers wait for them or not") {
+    for (const auto pipeline : {Pipeline::blocking, Pipeline::overlap})
+        for (const auto pull : {Pull::prefetch, Pull::latest})
+            for (const auto sampling : {Sampling::shared_epoch, Sampling::strided}) {
+                if (pipeline == Pipeline::blocking && pull == Pull::latest) continue;
+                if (pull == Pull::latest && sampling == Sampling::shared_epoch) continue;
+                auto scenario = small_training("async", 12, 4);
+                scenario.topology = "tree";
+                scenario.tree.fan_out = 2;
+                scenario.tree.broadcast = true;
+                scenario.workers.pipeline = pipeline;
+                scenario.workers.pull = pull;
+                scenario.data.sampling = sampling;
+                scenario.stall_timeout_s = 5;
+                const auto task = learn::make_task(scenario);
+                CAPTURE(static_cast<int>(pipeline));
+                CAPTURE(static_cast<int>(pull));
+                CAPTURE(static_cast<int>(sampling));
+                const auto local = run_here(scenario, *task);
+                REQUIRE(local.report.status == Status::finished);
+                const auto same = replay_text(local.log, scenario, *task);
+                CHECK_MESSAGE(same.same, same.difference);
+            }
+}
+
 TEST_CASE("local: weights that go from worker to worker are the root's, and the run replays") {
     for (const int fan_out : {1, 2, 8}) {
         auto scenario = small_training("n-softsync", 5, 16);

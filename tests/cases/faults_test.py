@@ -35,6 +35,16 @@ def on_hosts(hosts: list[str], platform: object = None, seconds: float = 4, **mo
 class Faults(FaultCase):
     """Each test runs the program on scenarios of its own."""
 
+    def test_one_that_is_back_when_nobody_else_was_left_does_not_wait(self) -> None:
+        # The other two have no part of the data.
+        for worker in range(3):
+            scenario = {"data": {"samples": 4, "sampling": "strided"}, "model": {"name": "quadratic"},
+                        "workers": {"count": 3, "batch_size": 4}, "protocol": {"name": "bounded-delay", "k": 1},
+                        "cluster": {"devices": {"default": {"seconds": {"4": 0.1}}}}, "stop": {"epochs": 3},
+                        "faults": [{"workers": [worker], "at_s": 0, "until_s": 0.001}]}
+            summary = self.summary(self.run_scenario(scenario))
+            self.assertEqual((summary["status"], summary["gradients"]["applied"]), ("finished", 3), worker)
+
     def test_every_protocol(self) -> None:
         spell = [{"workers": [1], "at_s": 5.5, "until_s": 9.5}]
         for protocol in PROTOCOLS:

@@ -15,9 +15,6 @@ TEST_CASE("policies: workers crash and return: the books balance, and the run en
         const int plain = *rc::gen::inRange(0, 12);
         if (plain < 3) protocol.name = std::vector{"hardsync", "async", "n-softsync"}[static_cast<std::size_t>(plain)];
         if (protocol.name == "n-softsync") protocol.gradients_per_update = std::max(1, protocol.gradients_per_update);
-        // Known fault, to be mended: under bounded-delay a worker that is lost before the first word may be waited for
-        // by all when it is back. Its crashes are drawn again then.
-        if (protocol.name == "bounded-delay") protocol.name = "asp";
         use(it, ProtocolSpec(protocol));
         const bool warm = *rc::gen::inRange(0, 4) == 0;
         if (warm) {

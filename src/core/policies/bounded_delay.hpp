@@ -51,6 +51,7 @@ public:
         state_[at(worker)] = busy;
         --gone_;
         while (next(worker) < first_open_) ++done_of_[at(worker)];
+        move_on();  // which stood still if nobody was left
     }
     Decision on_arrival(const Arrival& arrival, Orders&) {
         pushed_ = arrival.worker;

@@ -14,9 +14,9 @@
 //            and it passes them on.
 #pragma once
 
-#include "core/action.hpp"
 #include "core/dealer.hpp"
 #include "core/feed.hpp"
+#include "core/let_go.hpp"
 #include "core/worker_books.hpp"
 
 #include <string>
@@ -90,10 +90,6 @@ private:
     void state_lost(Outcome of_push, Actions& actions) const;
     void close_books(Time now);
     Time& open_account(WorkerRow& books) const;
-    void let_go(BufferId& buffer, Actions& actions) {
-        if (buffer != no_buffer) actions.add<Release>(buffer);
-        buffer = no_buffer;
-    }
     ActionId next_id() { return ++last_id_; }
     bool is_fed() const { return config_.feeder >= 0; }
 

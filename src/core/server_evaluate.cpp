@@ -3,7 +3,6 @@
 
 #include "core/target.hpp"
 
-#include <cmath>
 #include <utility>
 
 namespace rubato {
@@ -54,17 +53,10 @@ void Server::evaluate(Time now, Actions& actions) {
 }
 
 void Server::on(Time now, const Evaluated& event, Actions& actions) {
-    for (auto it = evaluations_.begin(); it != evaluations_.end(); ++it) {
-        if (it->id != event.id) continue;
-        EvalRow row = it->row;
-        evaluations_.erase(it);
-        row.metrics = event.metrics;
-        actions.evals.push_back(row);
-        const auto& loss = row.metrics.test_loss ? row.metrics.test_loss : row.metrics.valid_loss;
-        if (loss && !std::isfinite(*loss)) diverge(-1, -1, row.version);
+    if (const auto row = end_evaluation(evaluations_, event, actions)) {
+        if (loss_diverged(*row)) diverge(-1, -1, row->version);
         if (!stopping_ && diverged_ && config_.stop_on_divergence) begin_stop(now, Status::diverged, actions);
-        if (!stopping_ && config_.target && reaches(row, *config_.target)) begin_stop(now, Status::finished, actions);
-        break;
+        if (!stopping_ && config_.target && reaches(*row, *config_.target)) begin_stop(now, Status::finished, actions);
     }
     try_end_pause(now, actions);
     if (stopping_) try_finish(now, actions);

@@ -14,6 +14,7 @@
 
 #include "core/assembly.hpp"
 #include "core/dealer.hpp"
+#include "core/let_go.hpp"
 #include "core/shards.hpp"
 #include "core/worker_books.hpp"
 
@@ -126,10 +127,6 @@ private:
     }
     Push record_for(const Side& side, const Gradient& gradient) const;
     void state_lost(const Side& side, const Gradient& gradient, Outcome outcome, Actions& actions) const;
-    void let_go(BufferId& buffer, Actions& actions) {
-        if (buffer != no_buffer) actions.add<Release>(buffer);
-        buffer = no_buffer;
-    }
     Side& side_of(RoleId role);
     void close_books(Time now);
     Time& open_account(WorkerRow& books) const;

@@ -8,7 +8,7 @@
 // pushed. Where not every exchange brings weights, the own ones are kept over a push, too.
 #pragma once
 
-#include "core/action.hpp"
+#include "core/let_go.hpp"
 
 #include <string>
 
@@ -77,10 +77,6 @@ private:
     /// Takes a gradient that others of the same push came before or will follow, or whose step is to be kept.
     void take_local_step(BufferId gradient, std::int32_t samples, bool last, Actions& actions);
     void push(Time now, BufferId gradient, Actions& actions);
-    void let_go(BufferId& buffer, Actions& actions) {
-        if (buffer != no_buffer) actions.add<Release>(buffer);
-        buffer = no_buffer;
-    }
     void on_ok(Time now, const Delivered& event, const Ok& ok, Actions& actions);
     void on_halt(const Halt& halt, Actions& actions);
     /// The gradient under way comes to nothing, and the worker asks for the next batch.

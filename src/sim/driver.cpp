@@ -6,9 +6,7 @@
 namespace rubato::sim {
 
 Simulation::Simulation(const Scenario& scenario)
-    : network_(open_network({&scenario, star_hosts(scenario),
-                             scenario.topology == "star" && !scenario.protocol.averages_in_rounds(),
-                             servers_apart(scenario)})),
+    : network_(open_network({&scenario, star_hosts(scenario), scenario.all_pass_server(), servers_apart(scenario)})),
       placement_(place(scenario, network_->hosts())) {
     check_faults(scenario, *network_);
 }

@@ -3,10 +3,10 @@
 // repeats one seed.
 #include "support/simulate.hpp"
 #include "swarm/draw.hpp"
+#include "swarm/seeds.hpp"
 
 #include <doctest/doctest.h>
 #include <cmath>
-#include <cstdlib>
 
 using namespace rubato;
 using namespace rubato::test;
@@ -216,12 +216,7 @@ void check(const Draw& it) {
 }  // namespace
 
 TEST_CASE("averaging: rounds keep their promises and the run ends, whatever the seed draws") {
-    const char* one = std::getenv("RUBATO_SWARM_SEED");
-    const std::uint64_t first = one ? std::strtoull(one, nullptr, 10) : 1;
-    for (std::uint64_t seed = first; seed < first + (one ? 1 : 2000); ++seed) {
-        INFO("repeat with RUBATO_SWARM_SEED=", seed);
-        REQUIRE_NOTHROW(check(draw_average(seed)));
-    }
+    for_seeds(2000, [](std::uint64_t seed) { check(draw_average(seed)); });
 }
 
 TEST_CASE("averaging: a run that is interrupted at any step ends in order, with every gradient in the books") {

@@ -3,10 +3,10 @@
 #include "support/simulate.hpp"
 #include "swarm/draw.hpp"
 #include "swarm/pipeline_checker.hpp"
+#include "swarm/seeds.hpp"
 #include "swarm/tree_checker.hpp"
 
 #include <doctest/doctest.h>
-#include <cstdlib>
 
 using namespace rubato;
 using namespace rubato::test;
@@ -93,12 +93,7 @@ double mean_staleness(const char* topology) {
 }  // namespace
 
 TEST_CASE("downcast: the books balance and the run ends, whatever the seed draws") {
-    const char* one = std::getenv("RUBATO_SWARM_SEED");
-    const std::uint64_t first = one ? std::strtoull(one, nullptr, 10) : 1;
-    for (std::uint64_t seed = first; seed < first + (one ? 1 : 3000); ++seed) {
-        INFO("repeat with RUBATO_SWARM_SEED=", seed);
-        REQUIRE_NOTHROW(check(draw_downcast(seed)));
-    }
+    for_seeds(3000, [](std::uint64_t seed) { check(draw_downcast(seed)); });
 }
 
 TEST_CASE("downcast: a run that a signal or a failed transfer ends has every gradient in the books") {

@@ -1,11 +1,11 @@
 // Overlapping workers of sharded servers, over scenarios that a seed draws: what docs/protocols.md promises of both
 // together. RUBATO_SWARM_SEED repeats one seed.
 #include "support/simulate.hpp"
+#include "swarm/seeds.hpp"
 #include "swarm/shards_draw.hpp"
 #include "swarm/shards_pipeline_checker.hpp"
 
 #include <doctest/doctest.h>
-#include <cstdlib>
 
 using namespace rubato;
 using namespace rubato::test;
@@ -84,12 +84,7 @@ void check_learning(std::uint64_t seed) {
 }  // namespace
 
 TEST_CASE("shards, overlap: one push and one pull at a time, nothing lost at any shard, whatever the seed draws") {
-    const char* one = std::getenv("RUBATO_SWARM_SEED");
-    const std::uint64_t first = one ? std::strtoull(one, nullptr, 10) : 1;
-    for (std::uint64_t seed = first; seed < first + (one ? 1 : 2000); ++seed) {
-        INFO("repeat with RUBATO_SWARM_SEED=", seed);
-        REQUIRE_NOTHROW(check(draw_overlap(seed)));
-    }
+    for_seeds(2000, [](std::uint64_t seed) { check(draw_overlap(seed)); });
 }
 
 TEST_CASE("shards, overlap: weights are neither written nor let go while a gradient is computed on them") {

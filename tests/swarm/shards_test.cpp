@@ -1,10 +1,10 @@
 // Sharded servers, over random clusters: the books of every shard balance and the run ends, whatever is drawn, and no
 // worker computes on a part that its shard never made. RUBATO_SWARM_SEED repeats one seed.
 #include "support/simulate.hpp"
+#include "swarm/seeds.hpp"
 #include "swarm/shards_draw.hpp"
 
 #include <doctest/doctest.h>
-#include <cstdlib>
 
 using namespace rubato;
 using namespace rubato::test;
@@ -79,12 +79,7 @@ void check(const Draw& it) {
 }  // namespace
 
 TEST_CASE("shards: the books of each balance and the run ends, whatever the seed draws") {
-    const char* one = std::getenv("RUBATO_SWARM_SEED");
-    const std::uint64_t first = one ? std::strtoull(one, nullptr, 10) : 1;
-    for (std::uint64_t seed = first; seed < first + (one ? 1 : 3000); ++seed) {
-        INFO("repeat with RUBATO_SWARM_SEED=", seed);
-        REQUIRE_NOTHROW(check(draw_shards(seed)));
-    }
+    for_seeds(3000, [](std::uint64_t seed) { check(draw_shards(seed)); });
 }
 
 TEST_CASE("shards: a run that is interrupted at any step ends in order, with every gradient in every book") {

@@ -3,6 +3,7 @@
 #include "support/oracle.hpp"
 #include "support/simulate.hpp"
 #include "swarm/draw.hpp"
+#include "swarm/seeds.hpp"
 
 #include <doctest/doctest.h>
 #include <cstdlib>
@@ -39,14 +40,7 @@ void check(const Draw& it) {
 }  // namespace
 
 TEST_CASE("swarm: the books balance and the run ends, whatever the seed draws") {
-    const char* one = std::getenv("RUBATO_SWARM_SEED");
-    const char* runs = std::getenv("RUBATO_SWARM_RUNS");
-    const std::uint64_t first = one ? std::strtoull(one, nullptr, 10) : 1;
-    const std::uint64_t count = one ? 1 : runs ? std::strtoull(runs, nullptr, 10) : 2000;
-    for (std::uint64_t seed = first; seed < first + count; ++seed) {
-        INFO("repeat with RUBATO_SWARM_SEED=", seed);
-        REQUIRE_NOTHROW(check(draw(seed)));
-    }
+    for_seeds(2000, [](std::uint64_t seed) { check(draw(seed)); });
 }
 
 TEST_CASE("swarm: each sample once an epoch under shared-epoch, and under strided and sharded with a barrier") {

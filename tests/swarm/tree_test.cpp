@@ -2,10 +2,10 @@
 // version that the root made, and no gradient is lost on its way. RUBATO_SWARM_SEED repeats one seed.
 #include "support/simulate.hpp"
 #include "swarm/draw.hpp"
+#include "swarm/seeds.hpp"
 #include "swarm/tree_checker.hpp"
 
 #include <doctest/doctest.h>
-#include <cstdlib>
 
 using namespace rubato;
 using namespace rubato::test;
@@ -89,12 +89,7 @@ void check(const Draw& it) {
 }  // namespace
 
 TEST_CASE("tree: the books balance and the run ends, whatever the seed draws") {
-    const char* one = std::getenv("RUBATO_SWARM_SEED");
-    const std::uint64_t first = one ? std::strtoull(one, nullptr, 10) : 1;
-    for (std::uint64_t seed = first; seed < first + (one ? 1 : 3000); ++seed) {
-        INFO("repeat with RUBATO_SWARM_SEED=", seed);
-        REQUIRE_NOTHROW(check(draw_tree(seed)));
-    }
+    for_seeds(3000, [](std::uint64_t seed) { check(draw_tree(seed)); });
 }
 
 TEST_CASE("tree: a run that is interrupted at any step ends in order, with every gradient in the books") {

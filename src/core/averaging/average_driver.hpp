@@ -14,6 +14,7 @@
 #include "core/averaging/joint_books.hpp"
 #include "core/averaging/tree_reduce.hpp"
 #include "core/dealer.hpp"
+#include "core/let_go.hpp"
 
 #include <string>
 
@@ -68,10 +69,6 @@ private:
     void prepared(Time now, BufferId weights, Actions& actions);
     void begin_stop(Status status, Actions& actions);
     void try_finish(Time now, Actions& actions);
-    void let_go(BufferId& buffer, Actions& actions) {
-        if (buffer != no_buffer) actions.add<Release>(buffer);
-        buffer = no_buffer;
-    }
     Slice all(BufferId buffer) const { return {buffer, 0, config_.run.parameters}; }
     ActionId next_id() { return ++last_id_; }
 

@@ -172,7 +172,7 @@ void AverageWorker::try_leave(Actions& actions) {
     if (!stopping_ || phase_ != Phase::waiting || version_ < stop_version_ || sends_under_way_ > 0 || bye_ != 0) return;
     bye_ = next_id();
     ++sends_under_way_;
-    actions.send<Bye>(bye_, 0, Channel::control, {}, steps_.told(), cancelled_, cancelled_ ? steps_.record() : Push{});
+    steps_.say_bye(bye_, cancelled_, actions);
 }
 
 Time& AverageWorker::account(WorkerRow& books) const {

@@ -5,6 +5,7 @@
 #include "core/averaging/broadcast.hpp"
 #include "core/averaging/local_steps.hpp"
 #include "core/averaging/tree_reduce.hpp"
+#include "core/let_go.hpp"
 
 #include <string>
 
@@ -58,10 +59,6 @@ private:
     /// What the present phase took so far goes to its account.
     void book(Time now);
     Time& account(WorkerRow& books) const;
-    void let_go(BufferId& buffer, Actions& actions) {
-        if (buffer != no_buffer) actions.add<Release>(buffer);
-        buffer = no_buffer;
-    }
     ActionId next_id() { return ++last_id_; }
 
     AverageWorkerConfig config_;

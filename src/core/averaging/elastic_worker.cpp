@@ -181,7 +181,7 @@ void ElasticWorker::try_leave(Actions& actions) {
         return;
     bye_ = next_id();
     ++sends_under_way_;
-    actions.send<Bye>(bye_, 0, Channel::control, {}, steps_.told(), cancelled_, cancelled_ ? steps_.record() : Push{});
+    steps_.say_bye(bye_, cancelled_, actions);
 }
 
 Time& ElasticWorker::account(WorkerRow& books) const {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "core/averaging/local_steps.hpp"
+#include "core/let_go.hpp"
 
 #include <string>
 
@@ -54,10 +55,6 @@ private:
     void try_leave(Actions& actions);
     void book(Time now);
     Time& account(WorkerRow& books) const;
-    void let_go(BufferId& buffer, Actions& actions) {
-        if (buffer != no_buffer) actions.add<Release>(buffer);
-        buffer = no_buffer;
-    }
     ActionId next_id() { return ++last_id_; }
 
     ElasticWorkerConfig config_;

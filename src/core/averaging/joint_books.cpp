@@ -86,16 +86,10 @@ void JointBooks::evaluate(Time now, ActionId id, BufferId weights, Actions& acti
 }
 
 std::optional<Status> JointBooks::on(const Evaluated& event, Actions& actions) {
-    const auto it =
-        std::find_if(evaluations_.begin(), evaluations_.end(), [&](const auto& e) { return e.id == event.id; });
-    if (it == evaluations_.end()) return std::nullopt;
-    EvalRow row = it->row;
-    evaluations_.erase(it);
-    row.metrics = event.metrics;
-    actions.evals.push_back(row);
-    const auto& loss = row.metrics.test_loss ? row.metrics.test_loss : row.metrics.valid_loss;
-    if (loss && !std::isfinite(*loss)) diverge(-1, -1, row.version);
-    if (config_.target && reaches(row, *config_.target)) return Status::finished;
+    const auto row = end_evaluation(evaluations_, event, actions);
+    if (!row) return std::nullopt;
+    if (loss_diverged(*row)) diverge(-1, -1, row->version);
+    if (config_.target && reaches(*row, *config_.target)) return Status::finished;
     return end();
 }
 

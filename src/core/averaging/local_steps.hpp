@@ -68,6 +68,10 @@ public:
     void on(const Taken& event) {
         std::erase_if(told_, [&](const Told& it) { return it.id == event.id; });
     }
+    /// The worker's last word to the owner of the joint model; cancelled: the last gradient was.
+    void say_bye(ActionId id, bool cancelled, Actions& actions) const {
+        actions.send<Bye>(id, 0, Channel::control, {}, pushes_, cancelled, cancelled ? record_ : Push{});
+    }
     /// States what may never have been told of, at the end of a run that breaks off; begun: also the last gradient.
     void leave_over(bool begun, Actions& actions) const {
         for (const Told& it : told_) actions.gradients.push_back(unapplied_row(worker_, it.record, Outcome::leftover));
@@ -80,7 +84,6 @@ public:
     const Push& record() const { return record_; }  ///< of the last gradient
     Version version() const { return version_; }
     std::int64_t begun() const { return begun_; }
-    std::int64_t told() const { return pushes_; }
     std::int32_t done() const { return done_; }
     std::int32_t steps() const { return steps_; }
     std::int64_t samples() const { return samples_; }

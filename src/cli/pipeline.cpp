@@ -13,7 +13,10 @@ void check_policy(const Node& pipeline, const Scenario& scenario) {
     const PolicyTraits policy = traits_of(scenario);
     const std::string its = "\"" + scenario.protocol.name + "\" ";
     const auto no = [&](const std::string& why) {
-        refuse(pipeline, "workers.pipeline", why + ": expected \"blocking\", or protocol n-softsync or async");
+        // Where weights come unasked there is no other pipeline.
+        const bool other = scenario.topology != "tree-downcast";
+        refuse(pipeline, "workers.pipeline",
+               why + ": expected " + (other ? "\"blocking\", or " : "") + "protocol n-softsync or async");
     };
     if (scenario.protocol.name == "plugin" && !scenario.protocol.plugin) return;  // its file is not loaded yet
     if (policy.rounds || policy.word == Word::broadcast)
@@ -44,17 +47,20 @@ void check_pipeline(const Node& root, const Scenario& scenario) {
         refuse(pipeline, "workers.pipeline",
                "a schedule says on which version each gradient is computed: expected \"blocking\" beside it");
     if (!scenario.workers.draw_themselves()) return;
-    const Node& pull = workers.at("pull");
+    // What was given is refused, as "latest" may be a default.
     if (scenario.data.sampling == Sampling::shared_epoch)
-        refuse(pull, "workers.pull",
-               "\"latest\" workers wait for nobody, so nobody deals them slices of an epoch that they share: set "
-               "data.sampling to \"strided\", \"random\" or \"sharded\"");
+        refuse(root.at("data").at("sampling"), "data.sampling",
+               "\"latest\" workers wait for nobody, so nobody deals them slices of an epoch that they share: "
+               "expected \"strided\", \"random\" or \"sharded\"");
     if (scenario.evaluate.mode == EvaluateSpec::Mode::pause)
-        refuse(pull, "workers.pull", "evaluate.mode \"pause\" holds workers back, and \"latest\" ones wait for nobody");
+        refuse(
+            root.at("evaluate").at("mode"), "evaluate.mode",
+            "\"pause\" holds workers back, and workers with pull \"latest\" wait for nobody: expected \"deferred\" or "
+            "\"rank\"");
     if (scenario.optimizer.staleness_rule.looks_at_weights())
-        refuse(pull, "workers.pull",
-               "the staleness rule looks at the weights that a gradient was computed on, and the server does not know "
-               "which ones a \"latest\" worker takes: expected \"prefetch\", or another rule");
+        refuse(root.at("optimizer").at("staleness_rule"), "optimizer.staleness_rule",
+               "looks at the weights that a gradient was computed on, and the server does not know "
+               "which ones a worker with pull \"latest\" takes: expected another rule, or workers.pull \"prefetch\"");
 }
 
 }  // namespace rubato::cli

@@ -82,11 +82,11 @@ class PipelineCase(Case):
         interval = learning()
         interval["workers"]["communication"] = {"push_every": 2}
         self.assertIn("workers.pipeline: a worker that takes steps of its own", self.refused(interval))
-        self.assertIn("workers.pull: \"latest\" workers wait for nobody",
+        self.assertIn("data.sampling: \"latest\" workers wait for nobody",
                       self.refused(learning("latest", data={"samples": 500, "sampling": "shared-epoch"})))
-        self.assertIn("workers.pull: evaluate.mode", self.refused(learning("latest", evaluate={
+        self.assertIn("evaluate.mode: \"pause\" holds workers back", self.refused(learning("latest", evaluate={
             "mode": "pause", "every_epochs": 1})))
-        self.assertIn("workers.pull: the staleness rule looks at", self.refused(learning("latest", optimizer={
+        self.assertIn("optimizer.staleness_rule: looks at", self.refused(learning("latest", optimizer={
             "learning_rate": 0.1, "staleness_rule": "gap-aware"})))
         self.assertIn("did you mean \"latest\"", self.refused(learning("latst")))
 
@@ -107,7 +107,9 @@ class PipelineCase(Case):
         self.assertIn("workers.pipeline: with topology \"tree-downcast\"", self.refused(scenario))
         scenario["workers"]["pipeline"] = "overlap"
         for protocol in ("hardsync", "ssp"):
-            self.assertIn("workers.pipeline", self.refused(scenario | {"protocol": {"name": protocol}}))
+            told = self.refused(scenario | {"protocol": {"name": protocol}})
+            self.assertIn("workers.pipeline", told)
+            self.assertNotIn("expected \"blocking\"", told)
         scenario["topology"]["weights"] = "broadcast"
         self.assertIn("topology.weights", self.refused(scenario))
 

@@ -10,12 +10,14 @@
 #include "cli/run_steps.hpp"
 #include "cli/signals.hpp"
 #include "cli/sweep/ranks.hpp"
+#include "exec/mpi/rank_silence.hpp"
 #include "exec/mpi/ranks.hpp"
 #include "trace/checkpoint_writer.hpp"
 #include "trace/environment.hpp"
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <set>
 #include <thread>
@@ -66,13 +68,20 @@ int launched_ranks() {
     return std::getenv("PMIX_RANK") ? 0 : 1;
 }
 
+/// How long a rank may be silent, where no scenario says so yet,
+constexpr Time unknown_limit_ns = 60'000'000'000;
+/// and where one does.
+Time limit_of(const Scenario& scenario) {
+    return static_cast<Time>(std::min(scenario.stall_timeout_s, 1e9) * 1e9);
+}
+
 /// One rank in the run of all.
 class Team {
 public:
     explicit Team(exec::Fabric& fabric) : fabric_(fabric) {}
     bool first() const { return fabric_.rank() == 0; }
-    /// How long a rank may be silent; a minute before anybody has said so.
-    void limit(double seconds) { limit_ns_ = static_cast<Time>(std::min(seconds, 1e9) * 1e9); }
+    /// How long a rank may be silent.
+    void limit(const Scenario& scenario) { limit_ns_ = limit_of(scenario); }
     Time limit_ns() const { return limit_ns_; }
 
     /// Runs `step` on every rank and goes on only if it went well on all, with the same result (a text) on all.
@@ -122,7 +131,7 @@ private:
     }
 
     exec::Fabric& fabric_;
-    Time limit_ns_ = 60'000'000'000;
+    Time limit_ns_ = unknown_limit_ns;
 };
 
 /// What the run goes on from: rank 0 reads it, and tells the others what their roles need.
@@ -164,7 +173,7 @@ void run_rank(const RunOptions& options, exec::Fabric& fabric, Outcome& outcome)
         },
         true);
     const Scenario& scenario = loaded.scenario;
-    team.limit(scenario.stall_timeout_s);
+    team.limit(scenario);
     const std::string directory = directory_of(options, loaded);
     std::optional<DirectoryLock> lock;
     std::optional<int> earlier;
@@ -269,13 +278,25 @@ int ranks_needed(const Scenario& scenario) {
 
 int run_on_ranks(const RunOptions& options) {
     // One speaks, from the first word on.
-    const bool speaks = find_rank().number == 0;
-    if (!speaks) be_quiet();
+    const int rank = find_rank().number;
+    if (rank != 0) be_quiet();
     // Without a launcher the library would start, alone, and only then find out.
-    if (const int launched = launched_ranks(); launched > 0)
-        require_ranks(load_scenario(options.scenario, options.sets).scenario, launched);
+    Time limit_ns = unknown_limit_ns;
+    if (const int launched = launched_ranks(); launched > 0) {
+        const Scenario scenario = load_scenario(options.scenario, options.sets).scenario;
+        require_ranks(scenario, launched);
+        // The library may take long to come up where ranks share cores.
+        limit_ns = std::max<Time>(limit_of(scenario), 30'000'000'000);
+    }
     std::unique_ptr<exec::Fabric> fabric;
     try {
+        // It waits for all ranks, whatever they do. Two speak, if it has to be.
+        const exec::Deadline deadline(limit_ns + std::min(rank, 2) * Time{2'000'000'000}, [rank, limit_ns] {
+            if (rank < 2)
+                error("the MPI library has not come up for " + std::to_string(limit_ns / 1'000'000'000) +
+                      " s: a rank stands still, or its host does; the run ends before it begins");
+            std::_Exit(exit_ended_otherwise);
+        });
         fabric = exec::open_mpi();
     } catch (const exec::FabricError& problem) {
         throw InputError(std::string("backend mpi: ") + problem.what());

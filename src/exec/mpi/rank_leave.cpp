@@ -80,16 +80,15 @@ void wait_to_leave(const Patience& patience) {
     fabric.poll(done);
 }
 
-// Counts its own naps, since a process that was stopped has not waited. Two speak for all.
+// Two speak for all.
 void limit_farewell(const Patience& patience, int status) {
-    static constexpr Time nap_ns = 100'000'000, later_ns = 2'000'000'000;
+    constexpr Time later_ns = 2'000'000'000;
     const Time limit = patience.limit_ns + std::min(patience.fabric.rank(), 2) * later_ns;
-    std::thread([lost = patience.lost, speaks = patience.fabric.rank() < 2, limit, status] {
-        for (Time waited = 0; waited < limit; waited += nap_ns)
-            std::this_thread::sleep_for(std::chrono::nanoseconds(nap_ns));
+    const bool speaks = patience.fabric.rank() < 2;
+    Deadline(limit, [lost = patience.lost, speaks, limit, status] {
         if (speaks) lost(-1, limit);
         std::_Exit(status);
-    }).detach();
+    }).let_run();
 }
 
 }  // namespace rubato::exec

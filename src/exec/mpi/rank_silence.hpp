@@ -4,7 +4,10 @@
 #include "core/types.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
+#include <functional>
+#include <memory>
 #include <thread>
 #include <utility>
 
@@ -27,6 +30,30 @@ private:
     }
 
     Time since_ns_ = now_ns(), looked_ns_ = since_ns_;
+};
+
+/// Calls `late`, on a thread of its own, unless it is gone before. Counts its naps, since a process that was stopped
+/// has not waited.
+class Deadline {
+public:
+    Deadline(Time limit_ns, std::function<void()> late) : gone_(std::make_shared<std::atomic<bool>>(false)) {
+        std::thread([gone = gone_, limit_ns, late = std::move(late)] {
+            constexpr Time nap_ns = 100'000'000;
+            for (Time waited = 0; waited < limit_ns && !*gone; waited += nap_ns)
+                std::this_thread::sleep_for(std::chrono::nanoseconds(nap_ns));
+            if (!*gone) late();
+        }).detach();
+    }
+    ~Deadline() {
+        if (gone_) *gone_ = true;
+    }
+    Deadline(const Deadline&) = delete;
+    Deadline& operator=(const Deadline&) = delete;
+    /// It holds for the rest of the program.
+    void let_run() { gone_.reset(); }
+
+private:
+    std::shared_ptr<std::atomic<bool>> gone_;
 };
 
 /// How often one says that it is alive to those who wait for at most so long.

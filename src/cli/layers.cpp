@@ -180,10 +180,13 @@ void order(Node& node, const Node& schema) {
     if (!node.is(Kind::object) || !properties) return;
     const auto place = [&](const std::string& key) {
         std::size_t i = 0;
-        while (i < properties->members.size() && properties->members[i].key != key) ++i;
+        for (const auto& member : properties->members) {
+            if (member.key == key) break;
+            ++i;
+        }
         return i;
     };
-    std::stable_sort(node.members.begin(), node.members.end(), [&](const Member& a, const Member& b) {
+    node.members.sort([&](const Member& a, const Member& b) {
         const auto i = place(a.key), j = place(b.key);
         if (i != j || i < properties->members.size()) return i < j;
         // Tables by number: shorter numbers are smaller.

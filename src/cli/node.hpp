@@ -4,6 +4,7 @@
 #include "cli/error.hpp"
 
 #include <cstdint>
+#include <list>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -22,7 +23,8 @@ struct Node {
     double number = 0;         ///< Kind::integer and Kind::number
     std::string text;          ///< Kind::string
     std::vector<Node> items;   ///< Kind::array
-    std::vector<Member> members;
+    /// Kind::object. A list, so that what points at a value stays right when a key is added.
+    std::list<Member> members;
     Where where;
 
     static Node of(bool value);

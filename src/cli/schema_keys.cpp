@@ -112,7 +112,7 @@ std::vector<NamedValue> named_values(const Node& schema) {
             if (is_later(schema, item.text) == built || (aliases && aliases->find(item.text))) continue;
             const Node* line = lines ? lines->find(item.text) : nullptr;
             std::string what = line ? line->text : "", also;
-            for (const auto& alias : aliases ? aliases->members : std::vector<Member>{}) {
+            for (const auto& alias : aliases ? aliases->members : std::list<Member>{}) {
                 if (alias.value.text == item.text) also += (also.empty() ? "; also called " : ", ") + alias.key;
             }
             values.push_back({item.text, what + also, built});

@@ -34,7 +34,7 @@ void refuse_unknown_keys(const Node& node, const Node& schema, const std::string
     const Node* others = schema.find("additionalProperties");
     const Node* patterns = schema.find("patternProperties");
     std::vector<std::string> known;
-    for (const auto& member : properties ? properties->members : std::vector<Member>{}) known.push_back(member.key);
+    for (const auto& member : properties ? properties->members : std::list<Member>{}) known.push_back(member.key);
     for (const auto& member : node.members) {
         const Node* child = properties ? properties->find(member.key) : nullptr;
         if (!child && others && others->is(Kind::object)) child = others;

@@ -118,7 +118,7 @@ private:
                 throw InputError(item.at("label").where, path + ".label",
                                  "label \"" + variant.label + "\" stands there twice");
             const Node* set = item.find("set");
-            for (const auto& member : set ? set->members : std::vector<Member>{}) {
+            for (const auto& member : set ? set->members : std::list<Member>{}) {
                 if (member.key == "comment") continue;
                 check_key(member.key, member.where, path + ".set." + member.key);
                 variant.sets.push_back({member.key, ranked(member.where), member.value});

@@ -6,8 +6,8 @@ from typing import Any, Callable
 
 from matplotlib.figure import Figure
 
-from rubato_analysis import (compare, controller, curves, figures, sensitivity, speedup, staleness, staleness_sweep,
-                             target, timeline, tradeoff)
+from rubato_analysis import (compare, controller, curves, figures, phases, sensitivity, speedup, staleness,
+                             staleness_sweep, target, timeline, tradeoff)
 from rubato_analysis.errors import AnalysisError
 from rubato_analysis.figure import Data
 from rubato_analysis.points import Points, collect
@@ -78,6 +78,10 @@ def _timeline(opened: Opened, options: dict[str, Any]) -> tuple[Figure, Data]:
     return timeline.plot(runs, (options.get("begin_s"), options.get("end_s")))
 
 
+def _phases(opened: Opened, options: dict[str, Any]) -> tuple[Figure, Data]:
+    return phases.plot(runs_only(opened), (options.get("begin_s"), options.get("end_s")))
+
+
 def _of_points(plot: Callable[..., tuple[Figure, Data]], **names: str) -> Callable[..., tuple[Figure, Data]]:
     """Calls `plot` with the options {its argument: name of the option} that are given."""
     def draw(opened: Opened, options: dict[str, Any]) -> tuple[Figure, Data]:
@@ -129,9 +133,13 @@ def _controller(opened: Opened, _: dict[str, Any]) -> tuple[Figure, Data]:
     return controller.plot(runs_only(opened))
 
 
-def _declare_timeline(command: argparse.ArgumentParser) -> None:
+def _window(command: argparse.ArgumentParser) -> None:
     command.add_argument("--from", dest="begin_s", type=float, metavar="S", help="begin of the window, s")
     command.add_argument("--to", dest="end_s", type=float, metavar="S", help="end of the window, s")
+
+
+def _declare_timeline(command: argparse.ArgumentParser) -> None:
+    _window(command)
     command.add_argument("--chrome", metavar="FILE", help="also write the (one) run as Chrome trace JSON, for Perfetto")
 
 
@@ -192,6 +200,9 @@ KINDS: dict[str, Kind] = {
                      _timeline, sweeps=False),
     "controller": Kind("what the controller of dssp granted, at which lead, and how close it expected pushes to come",
                        lambda _: None, _controller, sweeps=False),
+    "phases": Kind("which part of the joint model is in which stage when, and the steps of workers between exchanges "
+                   "(Figure 9 of Langer et al. 2018); of protocols that average models", _window, _phases,
+                   sweeps=False),
     "tradeoff": Kind("error against training time, with contours of equal batch size and equal number of workers, and "
                      "the Pareto front (Figures 6 and 7 of Gupta et al. 2015)", _declare_tradeoff,
                      _of_points(tradeoff.plot, metric="metric", x="x", linear="linear", band="band", log_y="log_y")),

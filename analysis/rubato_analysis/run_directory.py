@@ -19,8 +19,8 @@ from rubato_analysis.table import read_table
 class Run:
     """One run. Tables are read when they are first asked for, so that a sweep of thousands stays light.
 
-    gradients, updates, evals, workers, servers, controller, rounds, shards, faults and timeline are frames with the
-    types of schema.TABLES: real integers (int64, or nullable Int64 where cells may be empty), float64, text, and
+    gradients, updates, evals, workers, servers, controller, rounds, exchanges, shards, faults and timeline are frames
+    with the types of schema.TABLES: real integers (int64, or nullable Int64 where cells may be empty), float64, text, and
     categories (`outcome`, `kind`, `event`). They raise AnalysisError for a missing file or a broken line; a broken last
     line is skipped with a TraceWarning.
 
@@ -72,6 +72,11 @@ class Run:
     def rounds(self) -> pd.DataFrame:
         """A row a round, with its stages; of runs that average models alone."""
         return self._table("rounds")
+
+    @cached_property
+    def exchanges(self) -> pd.DataFrame:
+        """A row a part of a shard that a worker hands on; of runs of mpca alone."""
+        return self._table("exchanges")
 
     @cached_property
     def shards(self) -> pd.DataFrame:
@@ -167,6 +172,7 @@ def load(path: str | os.PathLike[str]) -> Run:
     servers    str: host; float64: seconds; int64: all others
     controller int64: time_ns worker pushes slowest_pushes gap granted; Int64: all others
     rounds     int64: round version workers steps samples; Int64: all others
+    exchanges  int64: all
     shards     Int64: apply_version staleness applied_ns; category: outcome; int64: all others
     faults     category: event; str: host link; Int64: role; int64: time_ns; float64: bandwidth_factor
                latency_factor

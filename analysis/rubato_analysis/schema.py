@@ -112,6 +112,7 @@ TABLES: dict[str, dict[str, str]] = {
         "round": "int64",
         "version": "int64",
         "worker": "Int64",
+        "shard": "Int64",
         "workers": "int64",
         "steps": "int64",
         "samples": "int64",
@@ -123,6 +124,16 @@ TABLES: dict[str, dict[str, str]] = {
         "reduce_end_ns": "Int64",
         "prepare_begin_ns": "Int64",
         "prepare_end_ns": "Int64",
+    },
+    "exchanges": {
+        "cycle": "int64",
+        "shard": "int64",
+        "worker": "int64",
+        "steps": "int64",
+        "pulls": "int64",
+        "asked_ns": "int64",
+        "begin_ns": "int64",
+        "end_ns": "int64",
     },
     "shards": {
         "shard": "int64",
@@ -158,13 +169,14 @@ TABLES: dict[str, dict[str, str]] = {
 REQUIRED: dict[str, list[str]] = {
     "gradients": [name for name in TABLES["gradients"] if not name.startswith("data_")],
     "evals": [name for name in TABLES["evals"] if name not in ("gradient_norm", "suboptimality")],
+    "rounds": [name for name in TABLES["rounds"] if name != "shard"],
     "workers": ["worker", "device", "host"],
     "servers": ["role", "host"],
 }
 
 CATEGORIES: dict[str, list[str]] = {
     "outcome": ["applied", "dropped", "cancelled", "leftover"],
-    "kind": ["compute", "push", "pull", "inquiry", "apply", "evaluate", "wait", "down", "relay"],
+    "kind": ["compute", "push", "pull", "inquiry", "apply", "evaluate", "wait", "down", "relay", "copy"],
     "event": ["crash", "return", "link"],
 }
 
@@ -173,7 +185,8 @@ OPTIONAL: dict[str, str] = {"grad_norm": "float64", "gap": "float64", "shard": "
 
 # Tables that runs of some protocols alone leave.
 OF_PROTOCOL: dict[str, tuple[str, ...]] = {"controller": ("dssp",),
-                                           "rounds": ("sparknet", "local-sgd", "diloco", "easgd")}
+                                           "rounds": ("sparknet", "local-sgd", "diloco", "easgd", "mpca"),
+                                           "exchanges": ("mpca",)}
 
 # Tables that runs with some topologies alone leave.
 OF_TOPOLOGY: dict[str, str] = {"shards": "sharded"}
@@ -188,6 +201,7 @@ SWITCHES: dict[str, str] = {
     "timeline": "--timeline",
     "controller": "protocol dssp",
     "rounds": "a protocol that averages models, --set trace.updates=true",
+    "exchanges": "protocol mpca, --set trace.updates=true",
     "shards": "topology sharded",
     "faults": "faults, in simulation",
 }

@@ -119,6 +119,7 @@ KINDS: dict[str, KindStyle] = {
     "pull": KindStyle("#009E73", "", True),
     "relay": KindStyle("#56B4E9", "", True),
     "inquiry": KindStyle("#000000", "", True),
+    "copy": KindStyle("#F0E442"),
     "wait": KindStyle("#DDDDDD", "...", False),
 }
 

@@ -150,6 +150,9 @@ ClusterSpec build_cluster(const Node& cluster) {
     cost("pull", spec.server.pull_s, spec.server.pull_s_per_byte);
     cost("update", spec.server.update_s, spec.server.update_s_per_byte);
     spec.server.measured_bytes = build_measured(server);
+    const Node& exchange = cluster.at("exchange");
+    spec.exchange = {quantity(exchange.at("send_s"), Quantity::duration), exchange.at("send_s_per_byte").number,
+                     quantity(exchange.at("copy_s"), Quantity::duration), exchange.at("copy_s_per_byte").number};
     return spec;
 }
 

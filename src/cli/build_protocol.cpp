@@ -32,6 +32,28 @@ DsspSpec build_dssp(const Node& protocol) {
     return spec;
 }
 
+Ramp build_ramp(const Node& value) {
+    if (value.is_number()) return Ramp::constant(value.number);
+    return {value.at("from").number, value.at("to").number, value.at("over").whole(), value.at("before").number,
+            value.at("after").whole()};
+}
+
+PhasesSpec build_phases(const Node& protocol) {
+    PhasesSpec spec;
+    spec.phases = to_int(protocol.at("phases"));
+    spec.shards = to_int(protocol.at("shards"));
+    spec.by_layers = protocol.at("split").text == "layers";
+    if (const Node* sizes = protocol.find("sizes"))
+        for (const Node& size : sizes->items) spec.sizes.push_back(size.number);
+    spec.by_steps = protocol.at("mean").text == "steps";
+    spec.pull_gradients = protocol.at("pull").text == "gradient";
+    spec.alpha = build_ramp(protocol.at("alpha"));
+    spec.beta = build_ramp(protocol.at("beta"));
+    spec.gamma = build_ramp(protocol.at("gamma"));
+    spec.delta = build_ramp(protocol.at("delta"));
+    return spec;
+}
+
 }  // namespace
 
 ProtocolSpec build_protocol(const Node& protocol, int lambda) {
@@ -52,7 +74,9 @@ ProtocolSpec build_protocol(const Node& protocol, int lambda) {
     if (const Node* warm = protocol.find("warm_start")) spec.warm_epochs = warm->at("epochs").number;
     if (const Node* tau = protocol.find("tau")) spec.averaging.tau = to_int(*tau);
     if (const Node* what = protocol.find("exchange")) spec.averaging.gradients = what->text == "gradients";
-    if (const Node* alpha = protocol.find("alpha")) spec.averaging.alpha = alpha->number;
+    if (const Node* alpha = protocol.find("alpha"); alpha != nullptr && spec.name == "easgd")
+        spec.averaging.alpha = alpha->number;
+    if (protocol.find("phases")) spec.averaging.phases = build_phases(protocol);
     if (const Node* rate = protocol.find("outer_learning_rate")) spec.averaging.outer_learning_rate = rate->number;
     if (const Node* momentum = protocol.find("outer_momentum")) spec.averaging.outer_momentum = momentum->number;
     if (const Node* file = protocol.find("file")) spec.plugin = policy_of(*file, protocol, lambda);

@@ -1,6 +1,7 @@
 #include "cli/complete_averaging.hpp"
 
 #include "cli/complete.hpp"
+#include "core/averaging/phase_driver.hpp"
 
 #include <algorithm>
 #include <iterator>
@@ -13,9 +14,42 @@ void fill(Node& protocol, const std::string& key, Node value) {
     if (!protocol.find(key)) protocol.set(key, std::move(value), {});
 }
 
+void fill_elastic(Node& protocol, std::int64_t lambda) {
+    fill(protocol, "alpha", Node::of(0.9 / static_cast<double>(lambda)));
+    if (const Node& alpha = protocol.at("alpha"); !alpha.is_number() || alpha.number <= 0)
+        refuse(alpha, "protocol.alpha",
+               "\"easgd\" moves by the same part with each exchange: expected a number above 0");
+}
+
+void fill_phases(Node& protocol) {
+    const std::int64_t phases = protocol.at("phases").whole();
+    fill(protocol, "shards", Node::of(phases));
+    const Node& shards = protocol.at("shards");
+    if (phases == 1 && shards.whole() != 1)
+        refuse(shards, "protocol.shards", "one phase exchanges the whole model: expected 1");
+    if (shards.whole() < phases)
+        refuse(shards, "protocol.shards",
+               "each phase has a shard of its own: expected at least protocol.phases = " + std::to_string(phases));
+    if (const Node* sizes = protocol.find("sizes");
+        sizes != nullptr && static_cast<std::int64_t>(sizes->items.size()) != shards.whole())
+        refuse(*sizes, "protocol.sizes",
+               "expected one of each shard, as many as protocol.shards = " + std::to_string(shards.whole()));
+    fill(protocol, "alpha", Node::of(0.05));
+    Node beta = Node::object();
+    beta.set("from", Node::of(1.0), {});
+    beta.set("to", Node::of(0.9), {});
+    beta.set("over", Node::of(std::int64_t{20}), {});
+    beta.set("before", Node::of(0.0), {});
+    beta.set("after", Node::of(std::int64_t{0}), {});
+    fill(protocol, "beta", std::move(beta));
+    fill(protocol, "gamma", Node::of(0.7));
+    fill(protocol, "delta", Node::of(0.8));
+}
+
 void fill_keys(Node& protocol, std::int64_t lambda) {
     const std::string& name = protocol.at("name").text;
     const bool diloco = name == "diloco";
+    if (name == "mpca") return fill_phases(protocol);
     const Node* exchange = protocol.find("exchange");
     if (exchange != nullptr && exchange->text == "gradients") {
         fill(protocol, "tau", Node::of(std::int64_t{1}));
@@ -26,7 +60,7 @@ void fill_keys(Node& protocol, std::int64_t lambda) {
     }
     fill(protocol, "tau", Node::of(std::int64_t{diloco ? 100 : 10}));
     if (name == "sparknet") return;
-    if (name == "easgd") return fill(protocol, "alpha", Node::of(0.9 / static_cast<double>(lambda)));
+    if (name == "easgd") return fill_elastic(protocol, lambda);
     fill(protocol, "outer_learning_rate", Node::of(diloco ? 0.7 : 1.0));
     fill(protocol, "outer_momentum", Node::of(diloco ? 0.9 : 0.0));
 }
@@ -78,8 +112,22 @@ void check_run(const Node& root, const std::string& its) {
 
 }  // namespace
 
+void check_phases(const Node& root, const Scenario& scenario, std::int64_t parameters) {
+    if (!scenario.protocol.averages_in_parts()) return;
+    const PhasesSpec& phases = scenario.protocol.averaging.phases;
+    const Node& protocol = root.at("protocol");
+    const auto parts = phase_parts(scenario, parameters);
+    const bool empty = std::any_of(parts.begin(), parts.end(), [](const Range& part) { return part.count == 0; });
+    if (static_cast<int>(parts.size()) == phases.shards && !empty) return;
+    const bool layers = phases.by_layers && phases.sizes.empty() && !scenario.layers.empty();
+    refuse(layers ? protocol.at("split") : protocol.at("shards"), layers ? "protocol.split" : "protocol.shards",
+           layers ? "the model has " + std::to_string(scenario.layers.size()) + " layers, and there are to be " +
+                        std::to_string(phases.shards) + " shards: expected fewer of them, or \"bytes\""
+                  : "a shard would be empty: expected fewer of them");
+}
+
 bool averages(const Node& root) {
-    constexpr std::string_view names[] = {"sparknet", "local-sgd", "diloco", "easgd"};
+    constexpr std::string_view names[] = {"sparknet", "local-sgd", "diloco", "easgd", "mpca"};
     return std::find(std::begin(names), std::end(names), root.at("protocol").at("name").text) != std::end(names);
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "cli/node.hpp"
+#include "core/scenario.hpp"
 
 namespace rubato::cli {
 
@@ -10,5 +11,8 @@ bool averages(const Node& root);
 
 /// Fills in what depends on other keys, and refuses what has no meaning or is not yet built. Nothing for others.
 void complete_averaging(Node& root);
+
+/// Refuses shards of "mpca" that would be empty. parameters: of the model; 0 where there is none.
+void check_phases(const Node& root, const Scenario& scenario, std::int64_t parameters);
 
 }  // namespace rubato::cli

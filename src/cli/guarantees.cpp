@@ -14,7 +14,8 @@ std::string leftover_sentence(const PolicyTraits& policy) {
 }
 
 std::string epoch_sentence(const Scenario& scenario, bool barrier, bool drops) {
-    if (scenario.protocol.name == "easgd" && scenario.data.sampling == Sampling::strided)
+    if (scenario.protocol.averages() && !scenario.protocol.averages_in_rounds() &&
+        scenario.data.sampling == Sampling::strided)
         return "an epoch is N samples in the joint model; the exchange that reaches the end of a run may go beyond it";
     if (scenario.protocol.averages() && scenario.data.sampling == Sampling::strided)
         return "an epoch is N samples in the joint model; the last round of a run is cut to fit, to whole steps of all "

@@ -71,8 +71,9 @@ int hand_over(const std::string& command, const std::vector<std::string>& argume
 }  // namespace
 
 const std::vector<std::string>& plot_kinds() {
-    static const std::vector<std::string> kinds{"staleness",   "curves",  "timeline",   "tradeoff", "speedup", "target",
-                                                "sensitivity", "compare", "controller", "figure4",  "figure5"};
+    static const std::vector<std::string> kinds{"staleness",  "curves", "timeline",    "tradeoff",
+                                                "speedup",    "target", "sensitivity", "compare",
+                                                "controller", "phases", "figure4",     "figure5"};
     return kinds;
 }
 

@@ -38,6 +38,15 @@ std::string averaging_text(const ProtocolSpec& protocol, int lambda) {
         return fmt::format(
             "{}, gradients: one of each of {} workers, reduced over a tree; the driver applies their mean",
             protocol.name, lambda);
+    if (protocol.averages_in_parts()) {
+        const PhasesSpec& phases = spec.phases;
+        return fmt::format(
+            "mpca: {} phase{} over {} shard{}; workers take steps without ever waiting, {}, and count in the mean of a "
+            "shard {}",
+            phases.phases, phases.phases == 1 ? "" : "s", phases.shards, phases.shards == 1 ? "" : "s",
+            phases.alpha.zero() ? "drawn to nothing" : "drawn to the joint model",
+            phases.by_steps ? "as often as they took steps" : "once each");
+    }
     if (!protocol.averages_in_rounds())
         return fmt::format(
             "easgd: after {} step{} of its own a worker moves by {:.4g} of the way to the joint model, and that as far "

@@ -234,18 +234,19 @@ struct MixTerm {
 
 /// out = sum of factor * buffer over the terms, in their order, for `count` elements from `first` on (count 0: all);
 /// other elements of `out` stay as they are. Each element is summed in double and rounded once, so that a mean of equal
-/// models has their bits. Ends in Mixed. In the compute lane of a worker and the apply lane of a server. Takes over the
-/// role's reference to `out` (no_buffer: a new one, whose other elements are anything), which may be among the terms,
-/// and holds the terms; what somebody else holds of `out` is never changed.
+/// models has their bits. Ends in Mixed. In the compute lane of a worker, unless it goes on beside its computation, and
+/// the apply lane of a server. Takes over the role's reference to `out` (no_buffer: a new one, whose other elements are
+/// anything), which may be among the terms, and holds the terms; what somebody else holds of `out` is never changed.
 struct Mix {
     static constexpr std::string_view kind = "mix";
     /// What the modelled machine is charged: nothing; what a server takes to add a push to a sum; what it takes for an
-    /// update, of which the result is the new version.
-    enum class Work : std::uint8_t { move, sum, update };
+    /// update, of which the result is the new version; what it takes to copy the elements between device and host.
+    enum class Work : std::uint8_t { move, sum, update, copy };
     static constexpr std::int32_t most = 4;  ///< terms; no protocol needs more, and no action grows
     ActionId id = 0;
     BufferId out = no_buffer;
     Work work = Work::move;
+    bool beside = false;
     std::int64_t first = 0, count = 0;
     std::int32_t term_count = 0;
     MixTerm terms[most];
@@ -256,6 +257,7 @@ struct Mix {
         field("id", self.id);
         field("out", self.out);
         field("work", self.work);
+        field("beside", Rare{self.beside, false});
         field("first", Rare{self.first, 0});
         field("count", Rare{self.count, 0});
         for (std::int32_t i = 0; i < self.term_count && i < most; ++i) field("term", self.terms[i]);
@@ -353,6 +355,7 @@ struct Actions {
     std::vector<ControllerRow> controller;
     std::vector<ShardRow> shards;
     std::vector<RoundRow> rounds;
+    std::vector<ExchangeRow> exchanges;
 
     /// Appends an action made from its fields, in place: processors stall where a copy follows the fields at once.
     template <class A, class... Fields>
@@ -372,9 +375,10 @@ struct Actions {
         emplace_in<M>(it.message, std::forward<Fields>(fields)...);
         it.payload = payload;
     }
-    /// Whether there are rows. Those of a controller and of rounds come with an update only.
+    /// Whether there are rows. Those of a controller come with an update only.
     bool stated() const {
-        return !gradients.empty() || !updates.empty() || !evals.empty() || !workers.empty() || !shards.empty();
+        return !gradients.empty() || !updates.empty() || !evals.empty() || !workers.empty() || !shards.empty() ||
+               !rounds.empty() || !exchanges.empty();
     }
     /// Empties all but the rows.
     void clear_orders() {
@@ -392,6 +396,7 @@ struct Actions {
         controller.clear();
         shards.clear();
         rounds.clear();
+        exchanges.clear();
     }
     bool operator==(const Actions&) const = default;
 };

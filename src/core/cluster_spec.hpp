@@ -101,6 +101,16 @@ struct ServerCostSpec {
     }
 };
 
+/// What handing on (a part of) a model takes beside the network, where models are averaged: seconds, and seconds for
+/// every byte of it.
+struct ExchangeCostSpec {
+    double send_s = 0, send_s_per_byte = 0;  ///< of each message, at its sender: putting together, and taking apart
+    double copy_s = 0, copy_s_per_byte = 0;  ///< of each copy between a worker's device and its host
+
+    double send(double bytes) const { return send_s + send_s_per_byte * bytes; }
+    double copy(double bytes) const { return copy_s + copy_s_per_byte * bytes; }
+};
+
 /// An inline star: one private full-duplex link a host.
 struct StarSpec {
     double bandwidth = 1.25e9;    ///< bytes/s of each worker host's link
@@ -127,6 +137,7 @@ struct ClusterSpec {
     std::map<std::string, DeviceSpec> devices;
     NoiseSpec noise;
     ServerCostSpec server;
+    ExchangeCostSpec exchange;
     std::vector<StragglerSpec> stragglers = {};
 };
 

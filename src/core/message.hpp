@@ -307,8 +307,54 @@ struct Share {
     }
 };
 
+/// Averaging in phases. Driver to workers: at the end of the step under way hand on your part of shard `shard`, take
+/// what you have been sent of the joint model, and go on with steps of `learning_rate`. The first word of all, of
+/// shard -1: begin.
+struct Exchange {
+    static constexpr std::string_view kind = "exchange";
+    std::int32_t shard = -1;
+    double learning_rate = 0;
+    bool operator==(const Exchange&) const = default;
+    template <class Self, class F>
+    static void each(Self& self, F&& field) {
+        field("shard", self.shard);
+        field("learning_rate", self.learning_rate);
+    }
+};
+
+/// Averaging in phases. Worker to driver: it was asked at asked_ns, and between begin_ns, the end of a step, and end_ns
+/// it copied its part of shard `shard`, in which `steps` steps are since it last did, and took what it had been sent.
+struct Exchanged {
+    static constexpr std::string_view kind = "exchanged";
+    std::int32_t shard = 0;
+    std::int64_t steps = 0;
+    std::int64_t pulls = 0;  ///< steps of these that drew it towards the joint model
+    Time asked_ns = 0, begin_ns = 0, end_ns = 0;
+    bool operator==(const Exchanged&) const = default;
+    template <class Self, class F>
+    static void each(Self& self, F&& field) {
+        field("shard", self.shard);
+        field("steps", self.steps);
+        field("pulls", self.pulls);
+        field("asked_ns", self.asked_ns);
+        field("begin_ns", self.begin_ns);
+        field("end_ns", self.end_ns);
+    }
+};
+
+/// Averaging in phases. Worker to driver: it has what was broadcast, and whom it passes it on to has it, too.
+struct Received {
+    static constexpr std::string_view kind = "received";
+    Version version = 0;
+    bool operator==(const Received&) const = default;
+    template <class Self, class F>
+    static void each(Self& self, F&& field) {
+        field("version", self.version);
+    }
+};
+
 /// A small one first: that is what an empty message is made of.
 using Message = std::variant<Inquiry, Push, Proceed, Weights, Ok, Halt, GaveUp, Stop, Bye, Flush, Round, Briefs, Idle,
-                             Model, Share>;
+                             Model, Share, Exchange, Exchanged, Received>;
 
 }  // namespace rubato

@@ -84,7 +84,7 @@ Policy make_policy(const ProtocolSpec& protocol, int lambda) {
 PolicyTraits traits(const ProtocolSpec& protocol, int lambda) {
     if (!protocol.averages()) return traits(make_policy(protocol, lambda));
     PolicyTraits averages;
-    averages.gradients = protocol.averaging.tau;
+    averages.gradients = protocol.averages_in_parts() ? lambda : protocol.averaging.tau;
     if (!protocol.averages_in_rounds()) return averages;
     averages.word = Word::broadcast;
     averages.batch_order = true;

@@ -45,6 +45,7 @@ WorkerRow books(const Role& role, Time now) {
     if (const auto* worker = std::get_if<Boxed<ShardWorker>>(&role)) return (**worker).books(now);
     if (const auto* worker = std::get_if<Boxed<AverageWorker>>(&role)) return (**worker).books(now);
     if (const auto* worker = std::get_if<Boxed<ElasticWorker>>(&role)) return (**worker).books(now);
+    if (const auto* worker = std::get_if<Boxed<PhaseWorker>>(&role)) return (**worker).books(now);
     return {};
 }
 
@@ -54,6 +55,7 @@ std::int64_t gradients_begun(const Role& role) {
     if (const auto* worker = std::get_if<Boxed<ShardWorker>>(&role)) return (**worker).begun();
     if (const auto* worker = std::get_if<Boxed<AverageWorker>>(&role)) return (**worker).begun();
     if (const auto* worker = std::get_if<Boxed<ElasticWorker>>(&role)) return (**worker).begun();
+    if (const auto* worker = std::get_if<Boxed<PhaseWorker>>(&role)) return (**worker).begun();
     return 0;
 }
 
@@ -70,7 +72,8 @@ std::string role_name(RoleId role, const Scenario& scenario) {
 int workers_among(const std::vector<Role>& roles) {
     return static_cast<int>(std::count_if(roles.begin(), roles.end(), [](const Role& it) {
         return !std::holds_alternative<Boxed<Server>>(it) && !std::holds_alternative<Boxed<Relay>>(it) &&
-               !std::holds_alternative<Boxed<AverageDriver>>(it) && !std::holds_alternative<Boxed<ElasticServer>>(it);
+               !std::holds_alternative<Boxed<AverageDriver>>(it) && !std::holds_alternative<Boxed<ElasticServer>>(it) &&
+               !std::holds_alternative<Boxed<PhaseDriver>>(it);
     }));
 }
 
@@ -162,6 +165,14 @@ std::vector<Role> averaging_roles(const Scenario& scenario, std::int64_t samples
         roles.emplace_back(Boxed(ElasticServer(config)));
         for (WorkerId worker = 0; worker < scenario.lambda(); ++worker)
             roles.emplace_back(Boxed(ElasticWorker({worker, parameters, config.data, alpha})));
+        return roles;
+    }
+    if (scenario.protocol.averages_in_parts()) {
+        const PhasesSpec& phases = config.averaging.phases;
+        const auto parts = phase_parts(scenario, parameters);
+        roles.emplace_back(Boxed(PhaseDriver({config.run, config.data, phases, parts})));
+        for (WorkerId worker = 0; worker < scenario.lambda(); ++worker)
+            roles.emplace_back(Boxed(PhaseWorker({worker, parameters, config.data, phases, parts})));
         return roles;
     }
     roles.emplace_back(Boxed(AverageDriver(config)));

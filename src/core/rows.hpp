@@ -103,6 +103,7 @@ struct RoundRow {
     std::int64_t round = 0;    ///< 0, 1, ...
     Version version = 0;       ///< of the joint model that it makes
     WorkerId worker = -1;      ///< whose exchange it is; -1: all workers' round
+    std::int32_t shard = -1;   ///< whose round it is; -1: of the whole model
     std::int32_t workers = 0;  ///< in it
     std::int64_t steps = 0;    ///< of all of them
     std::int64_t samples = 0;
@@ -118,6 +119,7 @@ struct RoundRow {
         field("round", self.round);
         field("version", self.version);
         field("worker", self.worker);
+        field("shard", Rare{self.shard, -1});
         field("workers", self.workers);
         field("steps", self.steps);
         field("samples", self.samples);
@@ -129,6 +131,30 @@ struct RoundRow {
         field("reduce_end_ns", self.reduce_end_ns);
         field("prepare_begin_ns", self.prepare_begin_ns);
         field("prepare_end_ns", self.prepare_end_ns);
+    }
+};
+
+/// A worker hands on its part of a shard; a row of exchanges.csv.
+struct ExchangeRow {
+    std::int64_t cycle = 0;  ///< 0, 1, ...
+    std::int32_t shard = 0;
+    WorkerId worker = 0;
+    std::int64_t steps = 0;  ///< since it last handed on that shard
+    std::int64_t pulls = 0;  ///< of these that drew it towards the joint model
+    Time asked_ns = 0;       ///< it is told to
+    Time begin_ns = 0;       ///< its step is done: it pauses
+    Time end_ns = 0;         ///< it goes on with steps
+    bool operator==(const ExchangeRow&) const = default;
+    template <class Self, class F>
+    static void each(Self& self, F&& field) {
+        field("cycle", self.cycle);
+        field("shard", self.shard);
+        field("worker", self.worker);
+        field("steps", self.steps);
+        field("pulls", self.pulls);
+        field("asked_ns", self.asked_ns);
+        field("begin_ns", self.begin_ns);
+        field("end_ns", self.end_ns);
     }
 };
 

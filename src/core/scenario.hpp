@@ -3,6 +3,7 @@
 // Field names are those of the JSON. Times are seconds and sizes bytes unless the name says otherwise.
 #pragma once
 
+#include "core/averaging/ramp.hpp"
 #include "core/cluster_spec.hpp"
 #include "core/staleness_rule.hpp"
 #include "core/types.hpp"
@@ -126,13 +127,30 @@ struct DsspSpec {
 /// How gradients are kept from getting too stale.
 enum class Admit : std::uint8_t { pace, discard, withhold };
 
-/// sparknet, local-sgd, diloco, easgd: models are averaged instead of gradients, and workers take steps of their own.
+/// mpca: averaging in phases, over shards of the model (Langer et al. 2018, equations 4 to 9).
+struct PhasesSpec {
+    int phases = 3;                    ///< 1, 2 or 3
+    int shards = 3;                    ///< at least as many
+    bool by_layers = true;             ///< whole layers; otherwise equal parts
+    std::vector<double> sizes;         ///< of the shards, in proportion; empty: as by_layers says
+    bool by_steps = true;              ///< a worker counts in the mean as often as it took steps; otherwise once
+    bool pull_gradients = false;       ///< the pull is a part of the gradient (equation 6), not a move (equation 7)
+    Ramp alpha;                        ///< of the pull; counts steps of the worker
+    Ramp beta = Ramp::constant(1);     ///< what the mean counts in the joint model; counts means of the shard, as do
+    Ramp gamma;                        ///< how far the joint model is told ahead of itself, and
+    Ramp delta = Ramp::constant(0.8);  ///< how long its motion lasts
+    bool operator==(const PhasesSpec&) const = default;
+};
+
+/// sparknet, local-sgd, diloco, easgd, mpca: models are averaged instead of gradients, and workers take steps of their
+/// own.
 struct AveragingSpec {
-    int tau = 1;                     ///< steps of a worker between exchanges
+    int tau = 1;                     ///< steps of a worker between exchanges; mpca has no such number
     bool gradients = false;          ///< sparknet: the gradient of one step is exchanged instead
     double outer_learning_rate = 1;  ///< local-sgd, diloco
     double outer_momentum = 0;
     double alpha = 0;  ///< easgd; 0: 0.9 / lambda
+    PhasesSpec phases;
     bool operator==(const AveragingSpec&) const = default;
 };
 
@@ -154,11 +172,13 @@ struct ProtocolSpec {
     std::int64_t delay_threshold = 1;  ///< ringmaster
     bool cancel = false;               ///< ringmaster
     Admit admit = Admit::pace;         ///< admission
-    AveragingSpec averaging;           ///< sparknet, local-sgd, diloco, easgd
+    AveragingSpec averaging;           ///< sparknet, local-sgd, diloco, easgd, mpca
     PolicyMaker plugin;                ///< plugin; empty until its file is loaded
     double warm_epochs = 0;            ///< of hardsync, with which the run begins
     /// Whether models are averaged, by roles of its own, instead of a policy's server being pushed gradients.
-    bool averages() const { return averages_in_rounds() || name == "easgd"; }
+    bool averages() const { return averages_in_rounds() || averages_in_parts() || name == "easgd"; }
+    /// Parts of models, beside the steps of workers.
+    bool averages_in_parts() const { return name == "mpca"; }
     /// In rounds of all workers.
     bool averages_in_rounds() const { return name == "sparknet" || name == "local-sgd" || name == "diloco"; }
 };

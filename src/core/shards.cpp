@@ -1,6 +1,7 @@
 #include "core/shards.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 
 namespace rubato {
@@ -57,8 +58,8 @@ int Shards::used() const {
         std::count_if(ranges_.begin(), ranges_.end(), [](const Range& range) { return range.count > 0; }));
 }
 
-std::int64_t Shards::bytes(std::int64_t message, const Range& part) const {
-    return scaled(message, part.end(), total()) - scaled(message, part.first, total());
+std::int64_t part_bytes(std::int64_t message, const Range& part, std::int64_t total) {
+    return scaled(message, part.end(), total) - scaled(message, part.first, total);
 }
 
 std::vector<Range> even_ranges(std::int64_t total, int shards) {
@@ -68,6 +69,23 @@ std::vector<Range> even_ranges(std::int64_t total, int shards) {
         const std::int64_t count = total / shards + (shard < total % shards ? 1 : 0);
         ranges.push_back({first, count});
         first += count;
+    }
+    return ranges;
+}
+
+std::vector<Range> proportional_ranges(const std::vector<double>& sizes, std::int64_t total) {
+    const double all = std::accumulate(sizes.begin(), sizes.end(), 0.0);
+    std::vector<Range> ranges;
+    std::int64_t first = 0;
+    double done = 0;
+    for (const double size : sizes) {
+        done += size;
+        const std::int64_t end =
+            ranges.size() + 1 == sizes.size()
+                ? total
+                : std::clamp<std::int64_t>(std::llround(static_cast<double>(total) * done / all), first, total);
+        ranges.push_back({first, end - first});
+        first = end;
     }
     return ranges;
 }

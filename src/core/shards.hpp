@@ -15,6 +15,10 @@ struct Range {
     bool operator==(const Range&) const = default;
 };
 
+/// Of a message of so many bytes about `total` elements, what a part of them takes; parts of a whole add up to the
+/// whole.
+std::int64_t part_bytes(std::int64_t message, const Range& part, std::int64_t total);
+
 class Shards {
 public:
     /// One server, which owns all: there are no shards to speak of.
@@ -30,8 +34,7 @@ public:
     std::int64_t total() const { return any() ? ranges_.back().end() : 0; }
     RoleId role(int shard) const { return shard == 0 ? 0 : lambda_ + shard; }
     int shard_of(RoleId role) const { return role == 0 ? 0 : role - lambda_; }
-    /// Of a message of so many bytes, what a part of the elements takes; parts of a whole add up to the whole.
-    std::int64_t bytes(std::int64_t message, const Range& part) const;
+    std::int64_t bytes(std::int64_t message, const Range& part) const { return part_bytes(message, part, total()); }
     bool operator==(const Shards&) const = default;
 
 private:
@@ -41,6 +44,9 @@ private:
 
 /// As even as can be; the first ones have one element more.
 std::vector<Range> even_ranges(std::int64_t total, int shards);
+
+/// In these proportions, none of which is 0, to the nearest element.
+std::vector<Range> proportional_ranges(const std::vector<double>& sizes, std::int64_t total);
 
 /// Whole layers, so that the largest shard is as small as can be, and among those ways the one with the smallest sum of
 /// squares. Every shard has a layer as long as there are enough. Layers are in any unit: they are scaled to `total`.

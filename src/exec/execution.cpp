@@ -40,8 +40,9 @@ Seat& Execution::seat_role(Role role, RoleId id, BufferId weights) {
     } else {
         seat.compute_lane = std::make_unique<Lane>();
         seat.workspace = input_.task->workspace();
-        // Parts are put into their places beside the computation.
-        if (scenario_.topology == "sharded" && scenario_.workers.overlaps()) seat.apply_lane = std::make_unique<Lane>();
+        // Parts are put into their places, and shares are added up, beside the computation.
+        if ((scenario_.topology == "sharded" && scenario_.workers.overlaps()) || scenario_.protocol.averages_in_parts())
+            seat.apply_lane = std::make_unique<Lane>();
     }
     mail(id, Start{office_.share(weights)});
     return seat;

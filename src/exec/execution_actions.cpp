@@ -123,11 +123,11 @@ void Execution::act(Seat& seat, const Mix& action) {
         if (action.terms[i].buffer != action.out) office_.retain(action.terms[i].buffer);
     const auto job = office_.locked([&](auto& pool) { return learn::resolve(action, out, pool); });
     if (seat.id == 0 && action.work == Mix::Work::update) seat.weights = out;
-    give(*(seat.compute_lane ? seat.compute_lane : seat.apply_lane), [this, &seat, job, action, out] {
+    give(*(seat.compute_lane && !action.beside ? seat.compute_lane : seat.apply_lane), [this, &seat, job, action, out] {
         const Time begin = clock();
         learn::run(job);
         const bool update = action.work == Mix::Work::update;
-        if (input_.emulated && action.work != Mix::Work::move) {
+        if (input_.emulated && (action.work == Mix::Work::sum || update)) {
             const auto& its = input_.emulated->of(seat.id);
             pad(begin, update ? its.update_s : its.push_s);
         }
@@ -135,7 +135,7 @@ void Execution::act(Seat& seat, const Mix& action) {
         for (std::int32_t i = 0; i < action.term_count; ++i)
             if (action.terms[i].buffer != action.out) office_.release(action.terms[i].buffer, end);
         if (action.out != no_buffer && out != action.out) office_.release(action.out, end);
-        if (serves(seat.id) && action.work != Mix::Work::move) {
+        if (serves(seat.id) && (action.work == Mix::Work::sum || update)) {
             std::lock_guard lock(report_mutex_);
             auto& its = totals(seat.id);
             ++(update ? its.updates : its.pushes);

@@ -15,6 +15,7 @@ Run::Run(const RunInput& input, Network& network, const Placement& placement)
       network_(network),
       placement_(placement),
       shards_(make_shards(*input.scenario, input.parameters)),
+      elements_(input.parameters > 0 ? input.parameters : input.scenario->cost.push_bytes),
       roles_(make_roles(*input.scenario, input.samples, input.parameters,
                         input.resume ? &input.resume->head.roles : nullptr)),
       seats_(roles_.size()),

@@ -163,8 +163,11 @@ private:
     /// Of a message, as long as its part of the model is.
     std::int64_t bytes_of(bool pushes, const Slice& payload) const {
         const std::int64_t whole = pushes ? scenario_.cost.push_bytes : scenario_.cost.pull_bytes;
-        return shards_.any() ? shards_.bytes(whole, {payload.first, payload.count}) : whole;
+        return payload.count > 0 && payload.count < elements_
+                   ? part_bytes(whole, {payload.first, payload.count}, elements_)
+                   : whole;
     }
+    double copy_seconds(const Mix& action) const;
     ControlChannel& control_channel(RoleId from, RoleId to);
     HostId host_of(RoleId role) const { return placement_.host_of_role[static_cast<std::size_t>(role)]; }
 
@@ -205,6 +208,7 @@ private:
     Network& network_;
     const Placement& placement_;
     const Shards shards_;
+    const std::int64_t elements_;                ///< of a model; where there is none, bytes of a gradient message
     std::vector<ServerSeconds> server_seconds_;  ///< one, or by shard
     std::vector<Role> roles_;
     std::vector<Seat> seats_;

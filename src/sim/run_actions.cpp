@@ -99,9 +99,13 @@ void Run::act(RoleId role, Time now, const Send& action) {
     report_.bytes += static_cast<std::int64_t>(flow.bytes);
     const FlowId id = transport_.create(flow);
     Time at = now;
+    if (scenario_.protocol.averages()) {
+        const double takes = scenario_.cluster.exchange.send(flow.bytes);
+        if (takes > 0) at = occupy_apply(role, now, takes);
+    }
     if (!pushes && serves(role)) {  // a worker that passes weights on has no server's costs
         const Time begin = std::max(now, apply_free_ns_[static_cast<std::size_t>(role)]);
-        at = occupy_apply(role, now, seconds_of(role).pull);
+        at = std::max(at, occupy_apply(role, now, seconds_of(role).pull));
         auto& totals = server(role);
         ++totals.replies;
         totals.pull_ns += at - begin;
@@ -190,6 +194,12 @@ void Run::act(RoleId role, Time now, const Place& action) {
 }
 
 // Where nobody else holds what is replaced, in its place.
+/// A copy waits for nothing but the worker itself.
+double Run::copy_seconds(const Mix& action) const {
+    return scenario_.cluster.exchange.copy(
+        static_cast<double>(bytes_of(false, {no_buffer, action.first, action.count})));
+}
+
 void Run::act(RoleId role, Time now, const Mix& action) {
     const bool in_place = action.out != no_buffer && buffers_.sole(action.out);
     const BufferId out = in_place ? action.out : buffers_.allocate();
@@ -200,18 +210,19 @@ void Run::act(RoleId role, Time now, const Mix& action) {
     if (!in_place && action.out != no_buffer) release(action.out, now);
     if (role == 0 && action.work == Mix::Work::update) server_weights_ = out;
     const ServerSeconds& seconds = seconds_of(role);
+    const bool copies = action.work == Mix::Work::copy;
     const double takes = action.work == Mix::Work::sum      ? seconds.push
                          : action.work == Mix::Work::update ? seconds.update
                                                             : 0;
-    const Time begin = std::max(now, apply_free_ns_[static_cast<std::size_t>(role)]);
-    const Time end = takes > 0 ? occupy_apply(role, now, takes) : now;
-    if (serves(role) && action.work != Mix::Work::move) {
+    const Time begin = copies ? now : std::max(now, apply_free_ns_[static_cast<std::size_t>(role)]);
+    const Time end = copies ? after(now, copy_seconds(action)) : takes > 0 ? occupy_apply(role, now, takes) : now;
+    if (serves(role) && (action.work == Mix::Work::sum || action.work == Mix::Work::update)) {
         auto& totals = server(role);
         const bool update = action.work == Mix::Work::update;
         ++(update ? totals.updates : totals.pushes);
         (update ? totals.update_ns : totals.push_ns) += end - begin;
     }
-    if (takes > 0) span(role, "apply", begin, end);
+    if (end > now) span(role, copies ? "copy" : "apply", begin, end);
     complete(role, end, Mixed{action.id, out});
 }
 

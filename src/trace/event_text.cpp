@@ -56,6 +56,9 @@ std::string to_text(const ShardRow& row) {
 std::string to_text(const RoundRow& row) {
     return labelled("round-row", row);
 }
+std::string to_text(const ExchangeRow& row) {
+    return labelled("exchange-row", row);
+}
 
 std::string_view event_kind(const Event& event) {
     return std::visit([](const auto& alternative) { return std::remove_cvref_t<decltype(alternative)>::kind; }, event);

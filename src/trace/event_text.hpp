@@ -30,6 +30,7 @@ std::string to_text(const WorkerRow& row);
 std::string to_text(const ControllerRow& row);
 std::string to_text(const ShardRow& row);
 std::string to_text(const RoundRow& row);
+std::string to_text(const ExchangeRow& row);
 
 /// The kind of an event, e.g. "gradient-ready".
 std::string_view event_kind(const Event& event);
@@ -48,6 +49,7 @@ void each_line(const Actions& actions, Line&& line) {
     for (const auto& row : actions.controller) line('R', to_text(row));
     for (const auto& row : actions.shards) line('R', to_text(row));
     for (const auto& row : actions.rounds) line('R', to_text(row));
+    for (const auto& row : actions.exchanges) line('R', to_text(row));
 }
 
 }  // namespace rubato::trace

@@ -56,6 +56,8 @@ Output::Output(const Scenario& scenario, const RecorderOptions& options)
     if (scenario.topology == "sharded" && scenario.trace.gradients)
         open(shards_, path("shards.csv"), shards_header, -1);
     if (scenario.protocol.averages() && scenario.trace.updates) open(rounds_, path("rounds.csv"), rounds_header, -1);
+    if (scenario.protocol.averages_in_parts() && scenario.trace.updates)
+        open(exchanges_, path("exchanges.csv"), exchanges_header, -1);
     faults_size_ = sizes.faults;
     if (sizes.faults >= 0) open(faults_, path("faults.csv"), faults_header, sizes.faults);
     if (rank_ == 0) return;
@@ -104,7 +106,8 @@ void Output::remove_leftovers(const TraceSpec& trace, bool resumes) const {
                                                   {"controller.csv", !resumes},
                                                   {"faults.csv", !resumes},
                                                   {"shards.csv", true},
-                                                  {"rounds.csv", true}};
+                                                  {"rounds.csv", true},
+                                                  {"exchanges.csv", true}};
     for (const auto& [name, remove] : names) {
         std::error_code error;  // where nothing can be removed nothing can be written, which is reported then
         if (remove) std::filesystem::remove(path(name), error);
@@ -114,7 +117,8 @@ void Output::remove_leftovers(const TraceSpec& trace, bool resumes) const {
 bool Output::takes(const Actions& actions) const {
     return (gradients_ && !actions.gradients.empty()) || (updates_ && !actions.updates.empty()) ||
            (evals_ && !actions.evals.empty()) || (controller_ && !actions.controller.empty()) ||
-           (shards_ && !actions.shards.empty()) || (rounds_ && !actions.rounds.empty()) || log_;
+           (shards_ && !actions.shards.empty()) || (rounds_ && !actions.rounds.empty()) ||
+           (exchanges_ && !actions.exchanges.empty()) || log_;
 }
 
 void Output::write_rows(const Actions& actions) {
@@ -132,6 +136,8 @@ void Output::write_rows(const Actions& actions) {
             if (row.outcome != Outcome::applied || row.worker_seq % every_ == 0) write_row(*shards_, row);
     if (rounds_)
         for (const RoundRow& row : actions.rounds) write_row(*rounds_, row);
+    if (exchanges_)
+        for (const ExchangeRow& row : actions.exchanges) write_row(*exchanges_, row);
 }
 
 // Those that hold the first, or one by `every` further on.
@@ -173,19 +179,21 @@ void Output::write(const FaultRow& row) {
 }
 
 void Output::flush() {
-    for (auto* file : {&gradients_, &updates_, &evals_, &timeline_, &controller_, &faults_, &shards_, &rounds_})
+    for (auto* file :
+         {&gradients_, &updates_, &evals_, &timeline_, &controller_, &faults_, &shards_, &rounds_, &exchanges_})
         if (*file) (*file)->flush();
     if (log_) log_->flush();
 }
 
 void Output::close() {
-    for (auto* file : {&gradients_, &updates_, &evals_, &timeline_, &controller_, &faults_, &shards_, &rounds_})
+    for (auto* file :
+         {&gradients_, &updates_, &evals_, &timeline_, &controller_, &faults_, &shards_, &rounds_, &exchanges_})
         if (*file) (*file)->close();
     if (log_) log_->finish();
 }
 
 void Output::abandon() {
-    for (auto* file : {&gradients_, &updates_, &evals_, &timeline_, &shards_, &rounds_})
+    for (auto* file : {&gradients_, &updates_, &evals_, &timeline_, &shards_, &rounds_, &exchanges_})
         if (*file) (*file)->abandon();
     if (log_) log_->abandon();
 }

@@ -155,10 +155,17 @@ char* put_row(char* at, const ShardRow& row) {
 char* put_row(char* at, const RoundRow& row) {
     Cells cells(at);
     cells << row.round << row.version;
-    cells.reached(row.worker) << std::int64_t{row.workers} << row.steps << row.samples;
+    cells.reached(row.worker).reached(row.shard) << std::int64_t{row.workers} << row.steps << row.samples;
     for (const Time time : {row.broadcast_begin_ns, row.broadcast_end_ns, row.compute_begin_ns, row.compute_end_ns,
                             row.reduce_begin_ns, row.reduce_end_ns, row.prepare_begin_ns, row.prepare_end_ns})
         cells.reached(time);
+    return cells.end();
+}
+
+char* put_row(char* at, const ExchangeRow& row) {
+    Cells cells(at);
+    cells << row.cycle << std::int64_t{row.shard} << std::int64_t{row.worker} << row.steps << row.pulls << row.asked_ns
+          << row.begin_ns << row.end_ns;
     return cells.end();
 }
 

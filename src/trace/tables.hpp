@@ -27,8 +27,10 @@ inline constexpr std::string_view controller_header =
 inline constexpr std::string_view shards_header =
     "shard,worker,worker_seq,read_version,apply_version,staleness,applied_ns,outcome";
 inline constexpr std::string_view rounds_header =
-    "round,version,worker,workers,steps,samples,broadcast_begin_ns,broadcast_end_ns,compute_begin_ns,compute_end_ns,"
+    "round,version,worker,shard,workers,steps,samples,broadcast_begin_ns,broadcast_end_ns,compute_begin_ns,compute_end_"
+    "ns,"
     "reduce_begin_ns,reduce_end_ns,prepare_begin_ns,prepare_end_ns";
+inline constexpr std::string_view exchanges_header = "cycle,shard,worker,steps,pulls,asked_ns,begin_ns,end_ns";
 inline constexpr std::string_view timeline_header = "role,kind,begin_ns,end_ns,peer,bytes";
 inline constexpr std::string_view faults_header = "time_ns,event,role,host,link,bandwidth_factor,latency_factor";
 inline constexpr std::string_view workers_header =
@@ -47,6 +49,7 @@ char* put_row(char* at, const EvalRow& row);
 char* put_row(char* at, const ControllerRow& row);
 char* put_row(char* at, const ShardRow& row);
 char* put_row(char* at, const RoundRow& row);
+char* put_row(char* at, const ExchangeRow& row);
 char* put_row(char* at, const Span& span);
 
 /// What became of the gradients of one worker, or of all.

@@ -57,6 +57,7 @@ class PlotTest(unittest.TestCase):
                       ("plot", "curves", "--x", "epochs", self.hard),
                       ("plot", "timeline", self.hard), ("plot", "timeline", self.hard, self.soft, "--to", "0.5"),
                       ("plot", "controller", self.soft),
+                      ("plot", "phases", self.soft),
                       ("figure4", self.soft, self.wide), ("figure5", self.wide, self.undivided)):
             with self.subTest(words=words[:2]):
                 self.shows_something(self.draw(*words))
@@ -81,7 +82,7 @@ class PlotTest(unittest.TestCase):
                 self.assertEqual(file.read(), "as it was")
 
     def test_same_bytes(self) -> None:
-        for kind in ("staleness", "curves", "timeline", "controller"):
+        for kind in ("staleness", "curves", "timeline", "controller", "phases"):
             with open(self.draw("plot", kind, self.hard), "rb") as file:
                 first = file.read()
             with open(self.draw("plot", kind, self.hard), "rb") as file:

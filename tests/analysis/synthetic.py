@@ -16,8 +16,9 @@ HEADERS = {
              "suboptimality",
     "controller": "time_ns,worker,pushes,slowest,slowest_pushes,gap,last_push_ns,interval_ns,slowest_last_push_ns,"
                   "slowest_interval_ns,r_limit,granted,predicted_ns,slowest_predicted_ns",
-    "rounds": "round,version,worker,workers,steps,samples,broadcast_begin_ns,broadcast_end_ns,compute_begin_ns,"
+    "rounds": "round,version,worker,shard,workers,steps,samples,broadcast_begin_ns,broadcast_end_ns,compute_begin_ns,"
               "compute_end_ns,reduce_begin_ns,reduce_end_ns,prepare_begin_ns,prepare_end_ns",
+    "exchanges": "cycle,shard,worker,steps,pulls,asked_ns,begin_ns,end_ns",
     "shards": "shard,worker,worker_seq,read_version,apply_version,staleness,applied_ns,outcome",
     "faults": "time_ns,event,role,host,link,bandwidth_factor,latency_factor",
     "timeline": "role,kind,begin_ns,end_ns,peer,bytes",
@@ -109,8 +110,10 @@ def write_run(directory: str, protocol: str = "n-softsync", n: int = 1, workers:
     tables["servers"] = [[0, "host-s", 9, 9, 9, 0.1, 0.1, 0.1, 0, 0.7, 350000, 350000]]
     # As if the fastest worker had been granted more and more; the first question came too early for an answer.
     tables["shards"] = [[1, *row[1:6], row[11], row[12]] for row in tables["gradients"]]
-    tables["rounds"] = [[k, k + 1, "", workers, 8, 256] + [10**8 * k + 10**7 * stage for stage in range(8)]
+    tables["rounds"] = [[k, k + 1, "", "", workers, 8, 256] + [10**8 * k + 10**7 * stage for stage in range(8)]
                         for k in range(9)]
+    tables["exchanges"] = [[k, k % 3, w, 4, 4, 10**8 * k, 10**8 * k + 10**6 * w, 10**8 * k + 10**6 * (w + 1)]
+                           for k in range(9) for w in range(workers)]
     tables["controller"] = [[10**8, 0, 4, 1, 0, 4, 10**8, 10**7, "", "", 12, 0, "", ""]]
     tables["controller"] += [[k * 10**8, 0, 3 * k, 1, k, 2 * k, k * 10**8, 10**7, k * 10**8 - 10**7, 10**8, 12, k % 9,
                               k * 10**8 + k % 9 * 10**7, k * 10**8 + 9 * 10**7] for k in range(2, 40)]

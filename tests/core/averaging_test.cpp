@@ -1,11 +1,16 @@
 // The collective shapes of averaging, each alone.
 #include "core/averaging/broadcast.hpp"
+#include "core/averaging/phase_plan.hpp"
+#include "core/averaging/ramp.hpp"
 #include "core/averaging/tree_reduce.hpp"
 
 #include <doctest/doctest.h>
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <set>
+#include <string>
+#include <vector>
 
 using namespace rubato;
 
@@ -138,4 +143,79 @@ TEST_CASE("broadcast: one message at a time, and the next when that is taken") {
     CHECK_FALSE(broadcast.done());
     broadcast.on(Taken{2, 0});
     CHECK(broadcast.done());
+}
+
+TEST_CASE("phases: with three, every shard is in one stage and every stage has one shard, in the order of the paper") {
+    // j: reduce, prepare, broadcast; Langer et al. 2018, figure 9.
+    const int expected[3][3] = {{0, 1, 2}, {2, 0, 1}, {1, 2, 0}};
+    for (std::int64_t cycle = 0; cycle < 12; ++cycle) {
+        const CyclePlan plan = plan_cycle(3, 3, cycle);
+        CHECK(plan.reduce == expected[cycle % 3][0]);
+        CHECK(plan.prepare == expected[cycle % 3][1]);
+        CHECK(plan.broadcast == expected[cycle % 3][2]);
+        CHECK_FALSE(plan.reduce_waits);
+        CHECK_FALSE(plan.prepare_waits);
+    }
+}
+
+TEST_CASE("phases: a shard is reduced, then made ready, then broadcast, before it is reduced again") {
+    for (int phases = 1; phases <= 3; ++phases) {
+        for (int shards = phases; shards <= 7; ++shards) {
+            CAPTURE(phases);
+            CAPTURE(shards);
+            std::vector<std::string> lives(static_cast<std::size_t>(shards));
+            for (std::int64_t cycle = 0; cycle < 10 * shards; ++cycle) {
+                const CyclePlan plan = plan_cycle(phases, shards, cycle);
+                std::set<int> at_once{plan.reduce, plan.broadcast};
+                if (phases == 3) at_once.insert(plan.prepare);
+                if (phases > 1) CHECK(at_once.size() == static_cast<std::size_t>(phases));
+                // In the order in which the stages of a cycle begin, where they wait for each other.
+                lives[static_cast<std::size_t>(plan.broadcast)] += 'b';
+                lives[static_cast<std::size_t>(plan.reduce)] += 'r';
+                lives[static_cast<std::size_t>(plan.prepare)] += 'p';
+            }
+            for (const std::string& life : lives) {
+                const std::string cycles = "rpb";
+                const auto begin = life.find('r');
+                REQUIRE(begin <= 2);
+                for (std::size_t i = begin; i < life.size(); ++i) CHECK(life[i] == cycles[(i - begin) % 3]);
+            }
+        }
+    }
+}
+
+TEST_CASE("ramps: constant, by a constant factor, or by a constant difference where one end is 0") {
+    CHECK(Ramp::constant(0.3).at(0) == 0.3);
+    CHECK(Ramp::constant(0.3).at(1000) == 0.3);
+    const Ramp beta{1, 0.9, 20, 0, 0};  // of the paper: over the first 20 exchanges
+    CHECK(beta.at(0) == 1);
+    CHECK(beta.at(10) == doctest::Approx(std::sqrt(0.9)));
+    CHECK(beta.at(19) > 0.9);
+    CHECK(beta.at(20) == 0.9);
+    CHECK(beta.at(50) == 0.9);
+    const Ramp gamma{0, 0.7, 7, 0, 0};
+    for (int i = 0; i <= 7; ++i) CHECK(gamma.at(i) == doctest::Approx(0.1 * i));
+    const Ramp alpha{0.5, 0.05, 100, 0, 30};  // nothing at first, then a jump
+    CHECK(alpha.at(29) == 0);
+    CHECK(alpha.at(30) == 0.5);
+    CHECK(alpha.at(80) == doctest::Approx(0.5 * std::sqrt(0.1)));
+    CHECK(alpha.at(130) == 0.05);
+    CHECK(Ramp{1, 2, 0, 0, 0}.at(0) == 2);
+    CHECK(Ramp{}.zero());
+    CHECK_FALSE(alpha.zero());
+}
+
+TEST_CASE("reduce: where nobody has taken a step, all count alike") {
+    TreeReduce reduce(0, 2, true);
+    ActionId id = 0;
+    Actions actions;
+    reduce.begin({{10, 0, 5}, {0, 1, 0, 0}}, false);
+    reduce.come(1, {{11, 0, 5}, {0, 1, 0, 0}});
+    reduce.go_on([&] { return ++id; }, actions);
+    REQUIRE(actions.list.size() == 1);
+    const auto mix = std::get<Mix>(actions.list[0]);
+    CHECK(mix.beside);
+    CHECK(mix.out == 10);  // a copy, which nobody else has
+    CHECK(mix.terms[0] == MixTerm{10, 0.5});
+    CHECK(mix.terms[1] == MixTerm{11, 0.5});
 }

@@ -36,10 +36,11 @@ struct End {
         for (std::size_t i = 0; i < freed.size(); ++i) mail.slot_freed(freed[i], now);
         freed.clear();
     }
-    /// Sends a gradient whose elements are all `value`; the role lets go of it at once.
-    void push(RoleId role, ActionId id, float value, std::int64_t count, std::int64_t padding = 0) {
+    /// Sends a gradient whose elements, from `first` on, are all `value`; the role lets go of it at once.
+    void push(RoleId role, ActionId id, float value, std::int64_t count, std::int64_t padding = 0,
+              std::int64_t first = 0) {
         const BufferId buffer = office.allocate();
-        std::fill_n(office.data(buffer).data(), count, value);
+        std::fill_n(office.data(buffer).data() + first, count, value);
         Send send;
         send.id = id;
         send.to = 0;
@@ -47,7 +48,7 @@ struct End {
         Push record;
         record.worker_seq = id;
         send.message = record;
-        send.payload = {buffer, 0, count};
+        send.payload = {buffer, first, count};
         mail.send(role, send, now, padding);
         office.release(buffer, now);
     }
@@ -174,7 +175,12 @@ TEST_CASE("mail: whatever the order of turns, each channel keeps its order and n
         MemoryNet net(1 + workers);
         MailOptions options = small_pieces();
         if (trial % 2) options.ahead_bytes = 0;  // receives are posted when they are needed only
+        options.alike = trial % 5 < 3;
         const std::int64_t count = trial % 3 ? 60 : 5;
+        const auto shape = [&](ActionId id) {
+            const std::int64_t first = options.alike ? 0 : id % 4;
+            return Slice{no_buffer, first, options.alike ? count : count - first - id % 2};
+        };
         std::vector<std::unique_ptr<End>> ends;
         for (int rank = 0; rank <= workers; ++rank)
             ends.push_back(std::make_unique<End>(net, rank, count, options, workers));
@@ -186,14 +192,19 @@ TEST_CASE("mail: whatever the order of turns, each channel keeps its order and n
             if (rank > 0 && step < 200 && random() % 3 == 0) {
                 auto& id = sent[rank - 1];
                 ++id;
-                end.push(static_cast<RoleId>(rank), id, static_cast<float>(id), count);
+                const Slice its = shape(id);
+                end.push(static_cast<RoleId>(rank), id, static_cast<float>(id), its.count, 0, its.first);
             }
             end.turn();
             if (rank != 0) continue;
             for (const auto& it : end.deliveries()) {
                 auto& last = seen[static_cast<std::size_t>(it.from) - 1];
                 CHECK(std::get<Push>(it.message).worker_seq == ++last);
-                CHECK(end.office.data(it.payload.buffer)[0] == static_cast<float>(last));
+                const Slice its = shape(last);
+                CHECK(it.payload.first == its.first);
+                CHECK(it.payload.count == its.count);
+                for (const std::int64_t at : {its.first, its.first + its.count - 1})
+                    CHECK(end.office.data(it.payload.buffer)[static_cast<std::size_t>(at)] == static_cast<float>(last));
                 held.push_back(it.payload.buffer);
             }
             end.events.clear();

@@ -68,6 +68,11 @@ inline Scenario learning_scenario(const std::string& protocol, int lambda, int b
     return scenario;
 }
 
+/// Whether messages have parts of a model, which has to have some.
+inline bool parts_alone(const Scenario& scenario) {
+    return scenario.topology == "sharded" || scenario.protocol.averages_in_parts();
+}
+
 /// Sees every step.
 using Watcher = std::function<void(Time, RoleId, const Event&, const Actions&)>;
 
@@ -84,7 +89,7 @@ inline Simulated simulate(const Scenario& scenario, std::int64_t samples, const 
     input.scenario = &scenario;
     input.task = task;
     input.samples = samples;
-    input.parameters = task ? task->parameters() : scenario.topology == "sharded" ? 0 : 1;
+    input.parameters = task ? task->parameters() : parts_alone(scenario) ? 0 : 1;
     std::atomic<bool> interrupted{false};
     input.interrupted = &interrupted;
     input.observer = [&](Time now, RoleId role, const Event& event, const Actions& actions) {

@@ -33,12 +33,15 @@ public:
     };
 
     TreeReduce() = default;
-    TreeReduce(int rank, int size) : children_(reduce_children(rank, size)), came_(children_.size()) {}
+    /// beside: the member computes meanwhile.
+    TreeReduce(int rank, int size, bool beside = false)
+        : children_(reduce_children(rank, size)), came_(children_.size()), beside_(beside) {}
 
-    /// The member's own contribution; takes over its reference to the payload.
-    void begin(const Sum& own) {
+    /// The member's own contribution; takes over its reference to the payload. lent: others may hold it, too.
+    void begin(const Sum& own, bool lent = true) {
         sum_ = own;
         begun_ = true;
+        own_ = !lent && own.mean.buffer != no_buffer;
     }
     /// That of a child has come, which may be before the member's own; takes over the reference.
     void come(int rank, const Sum& sum) {
@@ -51,10 +54,12 @@ public:
         while (begun_ && mixing_ == 0 && next_ < children_.size() && came_[next_].there) {
             const Sum& other = came_[next_].sum;
             Share& said = sum_.said;
+            // Where nobody has done anything, all count alike.
             const double all = said.weight + other.said.weight;
-            const double part = all > 0 ? other.said.weight / all : 0;
+            const int workers = said.workers + other.said.workers;
+            const double part = all > 0 ? other.said.weight / all : static_cast<double>(other.said.workers) / workers;
             said.weight = all;
-            said.workers += other.said.workers;
+            said.workers = workers;
             if (other.said.ready_ns > said.ready_ns) said.ready_ns = other.said.ready_ns;
             if (sum_.mean.buffer == no_buffer || other.mean.buffer == no_buffer) {
                 drop(sum_.mean, actions);
@@ -65,6 +70,7 @@ public:
             Mix& mix = actions.add<Mix>();
             mix.id = mixing_ = next_id();
             mix.work = Mix::Work::sum;
+            mix.beside = beside_;
             mix.first = sum_.mean.first;
             mix.count = sum_.mean.count;
             mix.add(sum_.mean.buffer, 1 - part);
@@ -107,7 +113,8 @@ private:
 
     std::vector<int> children_;
     std::vector<Came> came_;  ///< by child
-    std::size_t next_ = 0;    ///< child that is added next
+    bool beside_ = false;
+    std::size_t next_ = 0;  ///< child that is added next
     Sum sum_;
     bool begun_ = false;
     bool own_ = false;  ///< the mean is in a buffer of its own

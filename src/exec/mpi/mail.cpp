@@ -106,7 +106,8 @@ void Mail::send(RoleId from, const Send& send, Time now, std::int64_t padding) {
     it.payload = {0, send.payload.first, send.payload.count};
     it.padding = padding;
     const auto [shape, fresh] = shapes_.emplace(Key{from, send.to, send.channel}, it.payload);
-    if (!fresh && !(shape->second == it.payload)) throw std::logic_error("a channel's payloads have one shape");
+    if (options_.alike && !fresh && !(shape->second == it.payload))
+        throw std::logic_error("a channel's payloads have one shape");
 
     const auto bytes = bytes_of(send.payload.buffer, send.payload);
     const auto index = new_payload();
@@ -253,10 +254,8 @@ void Mail::arrived(const Note& note, int rank, std::string_view bytes, Time now)
             Delivered{
                 note.from, note.channel, note.message, {}, std::min(note.sent_ns, now), std::min(note.sent_ns, now)});
     auto& to = inbox(note, rank);
-    to.shape = note.payload;
-    to.padding = note.padding;
-    to.in_notes = note.bytes > 0;
     to.announced.push_back({note, std::string(bytes)});
+    if (options_.alike) to.expect(note);
     pump(to, now);
 }
 
@@ -264,8 +263,9 @@ void Mail::arrived(const Note& note, int rank, std::string_view bytes, Time now)
 void Mail::pump(Inbox& inbox, Time now) {
     for (;;) {
         if (inbox.landing == no_buffer) {
-            if (inbox.free.empty() || inbox.padding < 0) return;
             const bool waits = !inbox.announced.empty();
+            if (!options_.alike && waits) inbox.expect(inbox.announced.front().note);
+            if (inbox.free.empty() || inbox.padding < 0 || !(waits || options_.alike)) return;
             if (inbox.in_notes) {
                 if (!waits) return;
                 inbox.slot_ns = inbox.free.front();

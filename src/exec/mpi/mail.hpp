@@ -24,6 +24,8 @@ struct MailOptions {
     std::size_t chunk_bytes = std::size_t{1} << 30;  ///< longer payloads go in pieces: MPI counts in int
     std::size_t ahead_bytes = std::size_t{4} << 30;  ///< limit on the memory of receives that are posted ahead
     std::size_t flow_bytes = 65536;                  ///< payloads from this size on are told to flow
+    bool alike = true;                               ///< payloads of one channel have one shape; otherwise no receive
+                                                     ///< is posted before its note is there
     int notes_ahead = 16;                            ///< receives for notes
 };
 
@@ -41,7 +43,7 @@ public:
     Mail& operator=(const Mail&) = delete;
 
     /// padding: bytes that go after the payload to no purpose. Throws std::logic_error where a channel's payload has
-    /// another shape than the one before.
+    /// another shape than the one before, unless they may differ.
     void send(RoleId from, const Send& send, Time now, std::int64_t padding = 0);
     /// answer: is not sent before the receiver begins to take it, so that notes in great number cannot flood it.
     void note(int rank, Note note, std::string_view bytes = {}, bool answer = false);
@@ -105,6 +107,13 @@ private:
         bool flows = false;
         std::int64_t padding_left = 0, padding_moving = 0;
         std::unique_ptr<char[]> scratch;  ///< where padding goes
+
+        /// What comes next is like this one.
+        void expect(const Note& note) {
+            shape = note.payload;
+            padding = note.padding;
+            in_notes = note.bytes > 0;
+        }
     };
     struct Key {
         RoleId from = 0, to = 0;

@@ -28,8 +28,9 @@ Time late_wakeup() {
 }
 
 /// RUBATO_CHUNK_BYTES cuts payloads into smaller pieces than the library asks for: tests need no gigabytes then.
-MailOptions mail_options() {
+MailOptions mail_options(const Scenario& scenario) {
     MailOptions options;
+    options.alike = !scenario.protocol.averages_in_parts();
     if (const char* text = std::getenv("RUBATO_CHUNK_BYTES"))
         options.chunk_bytes = std::clamp<std::size_t>(std::strtoul(text, nullptr, 10), 1, options.chunk_bytes);
     return options;
@@ -43,7 +44,8 @@ RankRun::RankRun(const RunInput& input, Fabric& fabric)
       map_(rank_map(*input.scenario)),
       rank_(fabric.rank()),
       mail_(
-          fabric, office_, map_, mail_options(), [this](RoleId role, const Event& event) { arrived(role, event); },
+          fabric, office_, map_, mail_options(*input.scenario),
+          [this](RoleId role, const Event& event) { arrived(role, event); },
           [this](int rank, const Note& note, std::string_view bytes) { told(rank, note, bytes); }) {
     office_.when_freed([this](std::int32_t channel) { put({-1, {}, channel, {}}); });
     // Sleeps are short; the kernel's habit of rounding them up by 50 us would double them.

@@ -1,0 +1,374 @@
+#include "core/averaging/phase_driver.hpp"
+
+#include <algorithm>
+#include <stdexcept>
+
+namespace rubato {
+
+std::vector<Range> phase_parts(const Scenario& scenario, std::int64_t parameters) {
+    const PhasesSpec& phases = scenario.protocol.averaging.phases;
+    const std::int64_t total = parameters > 0 ? parameters : scenario.cost.push_bytes;
+    if (!phases.sizes.empty()) return proportional_ranges(phases.sizes, total);
+    std::vector<Range> parts = phases.by_layers && !scenario.layers.empty()
+                                   ? layer_ranges(scenario.layers, total, phases.shards)
+                                   : even_ranges(total, phases.shards);
+    std::erase_if(parts, [](const Range& part) { return part.count == 0; });
+    return parts;
+}
+
+PhaseDriver::PhaseDriver(const PhaseConfig& config)
+    : config_(config),
+      books_(config.run),
+      peers_(static_cast<std::size_t>(config.run.lambda)),
+      shards_(config.parts.size()),
+      sends_(0, config.run.lambda + 1) {
+    if (static_cast<int>(config.parts.size()) < config.phases.phases)
+        throw std::invalid_argument("a phase of the driver would have no shard of its own");
+}
+
+void PhaseDriver::step(Time now, const Event& event, Actions& actions) {
+    std::visit([&](const auto& alternative) { on(now, alternative, actions); }, event);
+}
+
+Slice PhaseDriver::part(int shard, BufferId buffer) const {
+    const Range& range = config_.parts[static_cast<std::size_t>(shard)];
+    return {buffer, range.first, range.count};
+}
+
+// All workers have the first version already, and begin at a word.
+void PhaseDriver::on(Time now, const Start& event, Actions& actions) {
+    weights_ = event.weights;
+    if (config_.run.stop_ns) actions.add<SetTimer>(next_id(), *config_.run.stop_ns);
+    if (books_.evaluation_due()) books_.evaluate(now, next_id(), weights_, actions);
+    rate_ = books_.rate();
+    for (RoleId role = 1; role <= config_.run.lambda; ++role) {
+        ++sends_under_way_;
+        actions.send<Exchange>(next_id(), role, Channel::control, {}, -1, rate_);
+    }
+    if (moves()) return make(Making::rest, 0, actions);
+    go_on(now, actions);
+}
+
+void PhaseDriver::go_on(Time now, Actions& actions) {
+    if (making_ == Making::rest) return;
+    while (go_on_in_cycle(now, actions)) {
+        if (stopping_) break;
+        plan_ = plan_cycle(config_.phases.phases, static_cast<int>(shards_.size()), ++cycle_);
+        reduce_ = prepare_ = broadcast_ = Stage::waits;
+    }
+    if (stopping_) try_finish(now, actions);
+}
+
+/// Whether the cycle is over. A stage that has not begun when the run is to end never does.
+bool PhaseDriver::go_on_in_cycle(Time now, Actions& actions) {
+    if (broadcast_ == Stage::waits) begin_broadcast(now, actions);
+    if (reduce_ == Stage::waits && (!plan_.reduce_waits || broadcast_ == Stage::done)) begin_reduce(now, actions);
+    if (prepare_ == Stage::waits && (!plan_.prepare_waits || reduce_ == Stage::done)) {
+        prepare_ = Stage::done;
+        Shard& it = shard(plan_.prepare);
+        if (stopping_) {
+            let_go(it.sum.mean.buffer, actions);
+        } else if (it.sum.mean.buffer != no_buffer && making_ == Making::nothing) {
+            prepare_ = Stage::runs;
+            it.round.prepare_begin_ns = now;
+            make(moves() ? Making::motion : Making::state, plan_.prepare, actions);
+        } else if (it.sum.mean.buffer != no_buffer) {
+            prepare_ = Stage::waits;  // for what is made for a broadcast
+        }
+    }
+    return broadcast_ == Stage::done && reduce_ == Stage::done && prepare_ == Stage::done;
+}
+
+// What has not been reduced yet is sent as it is.
+void PhaseDriver::begin_broadcast(Time now, Actions& actions) {
+    Shard& it = shard(plan_.broadcast);
+    if (stopping_) {
+        broadcast_ = Stage::done;
+        return;
+    }
+    if (it.published == no_buffer) {
+        if (making_ == Making::nothing) make(Making::published, plan_.broadcast, actions);
+        return;
+    }
+    broadcast_ = Stage::runs;
+    it.round.broadcast_begin_ns = now;
+    received_ = 0;
+    ++broadcasts_;
+    sends_.begin({books_.version(), 0, 0, 0}, part(plan_.broadcast, it.published));
+    if (sends_.go_on([this] { return next_id(); }, actions)) ++sends_under_way_;
+}
+
+void PhaseDriver::try_end_broadcast(Time now) {
+    if (broadcast_ != Stage::runs || !sends_.done() || received_ < config_.run.lambda) return;
+    broadcast_ = Stage::done;
+    shard(plan_.broadcast).round.broadcast_end_ns = now;
+}
+
+void PhaseDriver::begin_reduce(Time now, Actions& actions) {
+    if (stopping_) {
+        reduce_ = Stage::done;
+        return;
+    }
+    reduce_ = Stage::runs;
+    exchanged_ = 0;
+    summed_ = false;
+    ++exchanges_;
+    Shard& it = shard(plan_.reduce);
+    state_round(it, actions);
+    it.round = {};
+    it.round.round = cycle_;
+    it.round.shard = plan_.reduce;
+    it.round.reduce_begin_ns = now;
+    it.in_round = true;
+    rate_ = books_.rate();
+    for (RoleId role = 1; role <= config_.run.lambda; ++role) {
+        ++sends_under_way_;
+        actions.send<Exchange>(next_id(), role, Channel::control, {}, plan_.reduce, rate_);
+    }
+}
+
+void PhaseDriver::try_end_reduce(Time now) {
+    if (reduce_ != Stage::runs || !summed_ || exchanged_ < config_.run.lambda) return;
+    reduce_ = Stage::done;
+    Shard& it = shard(plan_.reduce);
+    it.round.reduce_end_ns = now;
+    if (it.sum.mean.buffer == no_buffer) it.in_round = false;  // a reduce that was cut short makes no version
+}
+
+void PhaseDriver::make(Making what, int number, Actions& actions) {
+    making_ = what;
+    making_shard_ = number;
+    const Shard& it = shard(number);
+    const double beta = config_.phases.beta.at(it.means);
+    Mix& mix = actions.add<Mix>();
+    mix.id = making_id_ = next_id();
+    const Slice where = part(number, no_buffer);
+    if (what != Making::rest) {
+        mix.first = where.first;
+        mix.count = where.count;
+    }
+    const BufferId mean = it.sum.mean.buffer;
+    switch (what) {
+        case Making::rest:  // the model itself, so that there is something to make nothing of
+            mix.add(weights_, 0);
+            break;
+        case Making::motion: {
+            const double delta = config_.phases.delta.at(it.means);
+            mix.add(motion_, delta);
+            mix.add(mean, (1 - delta) * beta);
+            mix.add(weights_, -(1 - delta) * beta);
+            mix.out = std::exchange(motion_, no_buffer);
+            break;
+        }
+        case Making::state:
+            mix.work = Mix::Work::update;
+            if (beta != 1) mix.add(weights_, 1 - beta);
+            mix.add(mean, beta);
+            mix.out = std::exchange(weights_, no_buffer);
+            break;
+        case Making::published: {
+            // means counts the one that was just made.
+            const double gamma = it.means > 0 ? config_.phases.gamma.at(it.means - 1) : 0;
+            mix.add(weights_, 1);
+            if (gamma != 0) mix.add(motion_, gamma);
+            break;
+        }
+        case Making::nothing: break;
+    }
+}
+
+void PhaseDriver::on(Time now, const Mixed& event, Actions& actions) {
+    if (making_ == Making::nothing || event.id != making_id_)
+        throw std::logic_error("a mean that the driver did not ask for");
+    made(now, event.out, actions);
+    go_on(now, actions);
+}
+
+void PhaseDriver::made(Time now, BufferId out, Actions& actions) {
+    Shard& it = shard(making_shard_);
+    switch (std::exchange(making_, Making::nothing)) {
+        case Making::rest: motion_ = out; return;
+        case Making::motion: motion_ = out; return make(Making::state, making_shard_, actions);
+        case Making::state:
+            weights_ = out;
+            let_go(it.sum.mean.buffer, actions);
+            ++it.means;
+            for (const GradientRow& row : it.rows) {
+                it.round.samples += row.samples;
+                if (it.round.compute_begin_ns < 0 || row.begin_ns < it.round.compute_begin_ns)
+                    it.round.compute_begin_ns = row.begin_ns;
+                it.round.compute_end_ns = std::max(it.round.compute_end_ns, row.end_ns);
+            }
+            books_.apply(now, it.rows, rate_, actions);
+            it.round.version = books_.version();
+            if (books_.evaluation_due()) books_.evaluate(now, next_id(), weights_, actions);
+            if (!stopping_)
+                if (const auto end = books_.end()) begin_stop(*end, actions);
+            let_go(it.published, actions);
+            return make(Making::published, making_shard_, actions);
+        case Making::published:
+            it.published = out;
+            if (prepare_ == Stage::runs && making_shard_ == plan_.prepare) {
+                prepare_ = Stage::done;
+                it.round.prepare_end_ns = now;
+            }
+            return;
+        case Making::nothing: return;
+    }
+}
+
+void PhaseDriver::state_round(Shard& it, Actions& actions) {
+    if (!it.in_round) return;
+    it.in_round = false;
+    if (it.round.version > 0) actions.rounds.push_back(it.round);
+}
+
+void PhaseDriver::on(Time now, const Taken& event, Actions& actions) {
+    --sends_under_way_;
+    if (sends_.is_of(event)) {
+        sends_.on(event);
+        if (sends_.go_on([this] { return next_id(); }, actions)) ++sends_under_way_;
+        try_end_broadcast(now);
+    }
+    go_on(now, actions);
+}
+
+void PhaseDriver::on(Time now, const Delivered& event, Actions& actions) {
+    Peer& from = peer(event.from);
+    if (const auto* push = std::get_if<Push>(&event.message)) {
+        take(event.from - 1, *push, actions);
+    } else if (const auto* exchanged = std::get_if<Exchanged>(&event.message)) {
+        Shard& it = shard(exchanged->shard);
+        ++exchanged_;
+        ++it.round.workers;
+        it.round.steps += exchanged->steps;
+        it.rows.insert(it.rows.end(), from.rows.begin(), from.rows.end());
+        from.rows.clear();
+        actions.exchanges.push_back({cycle_, exchanged->shard, event.from - 1, exchanged->steps, exchanged->pulls,
+                                     exchanged->asked_ns, exchanged->begin_ns, exchanged->end_ns});
+        try_end_reduce(now);
+    } else if (const auto* share = std::get_if<Share>(&event.message)) {
+        shard(plan_.reduce).sum = {event.payload, *share};
+        summed_ = true;
+        try_end_reduce(now);
+    } else if (std::holds_alternative<Received>(event.message)) {
+        ++received_;
+        try_end_broadcast(now);
+    } else if (const auto* bye = std::get_if<Bye>(&event.message)) {
+        from.expected = bye->pushes;
+        from.bye = true;
+        if (bye->cancelled) {
+            GradientRow row = unapplied_row(event.from - 1, bye->gradient, Outcome::cancelled);
+            row.end_ns = row.push_ns = -1;
+            actions.gradients.push_back(row);
+        }
+    } else {
+        throw std::logic_error("a driver was sent a message that is not for one");
+    }
+    go_on(now, actions);
+}
+
+void PhaseDriver::take(WorkerId worker, const Push& push, Actions& actions) {
+    Peer& from = peers_.at(static_cast<std::size_t>(worker));
+    from.rows.push_back(unapplied_row(worker, push, Outcome::leftover));
+    ++from.told;
+    books_.look_at(from.rows.back());
+    if (!stopping_ && books_.end() == Status::diverged) begin_stop(Status::diverged, actions);
+}
+
+void PhaseDriver::on(Time now, const Evaluated& event, Actions& actions) {
+    const auto end = books_.on(event, actions);
+    if (end && !stopping_) begin_stop(*end, actions);
+    go_on(now, actions);
+}
+
+void PhaseDriver::on(Time now, const TimerFired&, Actions& actions) {
+    if (!stopping_) begin_stop(Status::finished, actions);
+    go_on(now, actions);
+}
+
+void PhaseDriver::on(Time now, const Interrupted&, Actions& actions) {
+    if (!stopping_) begin_stop(Status::interrupted, actions);
+    go_on(now, actions);
+}
+
+// Stages that have begun are gone through to their ends, so that every message that was sent finds its receiver there,
+// but no more models go up: what is not in the joint model by then is left over.
+void PhaseDriver::begin_stop(Status status, Actions& actions) {
+    stopping_ = true;
+    status_ = status;
+    for (RoleId role = 1; role <= config_.run.lambda; ++role) {
+        ++sends_under_way_;
+        actions.send<Stop>(next_id(), role, Channel::control, {}, broadcasts_, exchanges_);
+    }
+}
+
+void PhaseDriver::leave_over(Actions& actions) {
+    for (Shard& it : shards_) JointBooks::leave_over(it.rows, actions);
+    for (Peer& it : peers_) JointBooks::leave_over(it.rows, actions);
+    for (Shard& it : shards_) it.rows.clear();
+    for (Peer& it : peers_) it.rows.clear();
+}
+
+void PhaseDriver::try_finish(Time now, Actions& actions) {
+    if (finished_ || making_ != Making::nothing || reduce_ != Stage::done || broadcast_ != Stage::done ||
+        prepare_ != Stage::done)
+        return;
+    if (books_.final_evaluation_due()) books_.evaluate(now, next_id(), weights_, actions);
+    if (sends_under_way_ > 0 || books_.evaluating()) return;
+    for (const Peer& it : peers_)
+        if (!it.bye || it.told < it.expected) return;
+    leave_over(actions);
+    for (Shard& it : shards_) {
+        state_round(it, actions);
+        let_go(it.sum.mean.buffer, actions);
+        let_go(it.published, actions);
+    }
+    finished_ = true;
+    let_go(weights_, actions);
+    let_go(motion_, actions);
+    actions.list.emplace_back(books_.finish(status_));
+}
+
+// What it has told of is in the rows; it may have begun one more.
+void PhaseDriver::on(Time, const PeerLost& event, Actions& actions) {
+    Push begun;
+    begun.worker_seq = peer(event.peer).told;
+    begun.batch = own_batch(config_.data, event.peer - 1, begun.worker_seq);
+    if (begun.batch.count == 0) return;
+    GradientRow row = unapplied_row(event.peer - 1, begun, Outcome::cancelled);
+    row.pull_ns = row.begin_ns = row.end_ns = row.push_ns = -1;
+    actions.gradients.push_back(row);
+}
+
+void PhaseDriver::on(Time, const Abandoned& event, Actions& actions) {
+    leave_over(actions);
+    finished_ = true;
+    actions.list.emplace_back(Finish{event.status});
+}
+
+template <class Other>
+void PhaseDriver::on(Time, const Other&, Actions&) {
+    throw std::logic_error("an event that a driver is not told of");
+}
+
+std::string PhaseDriver::waiting() const {
+    if (finished_) return "";
+    if (making_ != Making::nothing) return "makes shard " + std::to_string(making_shard_) + " of the joint model ready";
+    if (reduce_ == Stage::runs)
+        return "waits for the mean of shard " + std::to_string(plan_.reduce) + ", to which " +
+               std::to_string(exchanged_) + " of " + std::to_string(peers_.size()) + " workers have done their part";
+    if (broadcast_ == Stage::runs)
+        return "waits until shard " + std::to_string(plan_.broadcast) +
+               " is with all workers: " + std::to_string(received_) + " of " + std::to_string(peers_.size()) +
+               " have it";
+    if (stopping_) return "waits for the last words of the workers";
+    return "waits for an evaluation";
+}
+
+std::string PhaseDriver::describe() const {
+    return "driver at version " + std::to_string(books_.version()) + ", cycle " + std::to_string(cycle_) + ": " +
+           std::to_string(books_.accepted()) + " steps in the joint model; " + (finished_ ? "finished" : waiting());
+}
+
+}  // namespace rubato

@@ -1,0 +1,355 @@
+#include "core/averaging/phase_worker.hpp"
+
+#include "core/worker_books.hpp"
+
+#include <algorithm>
+#include <limits>
+#include <stdexcept>
+#include <utility>
+
+namespace rubato {
+
+PhaseWorker::PhaseWorker(const PhaseWorkerConfig& config)
+    : config_(config),
+      has_data_(own_batch(config.data, config.worker, 0).count > 0),
+      steps_(config.worker, config.data),
+      tau_(config.parts.size(), 0),
+      pulled_(config.parts.size(), 0),
+      broadcast_(config.worker + 1, config.data.lambda + 1),
+      reduce_(config.worker, config.data.lambda, true) {
+    books_.worker = config.worker;
+}
+
+void PhaseWorker::step(Time now, const Event& event, Actions& actions) {
+    const bool busy = phase_ == Phase::computing || phase_ == Phase::stepping;
+    if (busy && !stopping_ && (share_ != 0 || !broadcast_.done())) books_.hidden_ns += now - seen_ns_;
+    seen_ns_ = now;
+    std::visit([&](const auto& alternative) { on(now, alternative, actions); }, event);
+}
+
+void PhaseWorker::on(Time now, const Start& event, Actions&) {
+    weights_ = event.weights;
+    books_.idle_ns += std::max<Time>(0, now - books_.sum_ns());
+    since_ns_ = now;
+}
+
+void PhaseWorker::on(Time now, const Delivered& event, Actions& actions) {
+    if (const auto* exchange = std::get_if<Exchange>(&event.message)) {
+        on_exchange(now, *exchange, actions);
+    } else if (const auto* model = std::get_if<Model>(&event.message)) {
+        on_model(now, *model, event.payload, actions);
+    } else if (const auto* share = std::get_if<Share>(&event.message)) {
+        reduce_.come(event.from - 1, {event.payload, *share});
+        go_on_reducing(actions);
+        try_leave(actions);
+    } else if (const auto* stop = std::get_if<Stop>(&event.message)) {
+        book(now);
+        stopping_ = true;
+        broadcasts_expected_ = stop->replies;
+        exchanges_expected_ = stop->version;
+        if (phase_ == Phase::computing) steps_.cancel(actions);
+        if (phase_ == Phase::waiting || phase_ == Phase::resting) rest(now, actions);
+    } else {
+        throw std::logic_error("a worker that averages was sent a message that is not for one");
+    }
+}
+
+void PhaseWorker::on_exchange(Time now, const Exchange& exchange, Actions& actions) {
+    rate_ = exchange.learning_rate;
+    if (exchange.shard < 0) {
+        if (stopping_) return rest(now, actions);
+        if (!pulls()) return at_boundary(now, actions);
+        mix(Phase::preparing, now, actions).add(weights_, 1);
+        return;
+    }
+    ++exchanges_;
+    exchange_ = exchange;
+    exchanged_ = {};
+    exchanged_.shard = exchange.shard;
+    exchanged_.asked_ns = now;
+    if (phase_ == Phase::resting) at_boundary(now, actions);
+}
+
+void PhaseWorker::on_model(Time, const Model& model, const Slice& payload, Actions& actions) {
+    ++broadcasts_;
+    if (!stopping_) ++books_.pulls;
+    sent_.push_back({model, payload});
+    broadcast_.begin(model, payload);
+    go_on_broadcasting(actions);
+}
+
+void PhaseWorker::go_on_broadcasting(Actions& actions) {
+    if (broadcast_.go_on([this] { return next_id(); }, actions)) ++sends_under_way_;
+    if (!broadcast_.done()) return;
+    ++sends_under_way_;
+    actions.send<Received>(next_id(), 0, Channel::control, {}, sent_.back().model.version);
+    if (phase_ != Phase::resting || !stopping_) return;
+    for (Sent& it : sent_) let_go(it.payload.buffer, actions);
+    sent_.clear();
+}
+
+void PhaseWorker::at_boundary(Time now, Actions& actions) {
+    if (stopping_) return rest(now, actions);
+    book(now);
+    if (!exchange_ || share_ != 0) return begin_step(now, actions);
+    exchanged_.begin_ns = now;
+    const Range& part = config_.parts[static_cast<std::size_t>(exchange_->shard)];
+    Mix& copy = mix(Phase::copying, now, actions);
+    copy.work = Mix::Work::copy;
+    copy.first = part.first;
+    copy.count = part.count;
+    copy.add(weights_, 1);
+}
+
+void PhaseWorker::contribute(Time now, BufferId copy, Actions& actions) {
+    const auto shard = static_cast<std::size_t>(exchange_->shard);
+    exchanged_.steps = std::exchange(tau_[shard], 0);
+    exchanged_.pulls = std::exchange(pulled_[shard], 0);
+    const double weight = config_.phases.by_steps ? static_cast<double>(exchanged_.steps) : 1;
+    Slice mean;
+    if (copy != no_buffer) mean = {copy, config_.parts[shard].first, config_.parts[shard].count};
+    reduce_.begin({mean, {version_, 1, weight, now}}, false);
+    go_on_reducing(actions);
+}
+
+// What has come of the joint model, as far as it is passed on already: the next exchange takes the rest.
+void PhaseWorker::take_next(Time now, Actions& actions) {
+    const std::size_t there = sent_.size() - (broadcast_.done() ? 0 : 1);
+    if (there > 0 && pulls()) {
+        const Slice& payload = sent_.front().payload;
+        Mix& copy = mix(Phase::taking, now, actions);
+        copy.work = Mix::Work::copy;
+        copy.first = payload.first;
+        copy.count = payload.count;
+        copy.add(payload.buffer, 1);
+        copy.out = std::exchange(joint_, no_buffer);
+        return;
+    }
+    for (std::size_t i = 0; i < there; ++i) {
+        version_ = std::max(version_, sent_.front().model.version);
+        let_go(sent_.front().payload.buffer, actions);
+        sent_.pop_front();
+    }
+    tell_exchanged(now, actions);
+    at_boundary(now, actions);
+}
+
+void PhaseWorker::tell_exchanged(Time now, Actions& actions) {
+    exchange_.reset();
+    exchanged_.end_ns = now;
+    ++sends_under_way_;
+    actions.add<Send>(next_id(), 0, Channel::control, Message(exchanged_), Slice{});
+}
+
+void PhaseWorker::begin_step(Time now, Actions& actions) {
+    if (!has_data_) return rest(now, actions);
+    steps_.begin(version_, std::numeric_limits<std::int32_t>::max(), rate_, now);
+    if (alpha() == 0 || config_.phases.pull_gradients) return compute(now, actions);
+    Mix& pull = mix(Phase::pulling, now, actions);
+    pull.add(weights_, 1 - alpha());
+    pull.add(joint_, alpha());
+    pull.out = std::exchange(weights_, no_buffer);
+}
+
+void PhaseWorker::compute(Time now, Actions& actions) {
+    book(now);
+    phase_ = Phase::computing;
+    steps_.compute(now, weights_, next_id(), actions);
+}
+
+void PhaseWorker::on(Time now, const GradientReady& event, Actions& actions) {
+    steps_.note(event);
+    if (stopping_) {
+        actions.add<Release>(event.gradient);
+        cancelled_ = true;
+        return rest(now, actions);
+    }
+    ++books_.gradients;
+    ++sends_under_way_;
+    steps_.tell(now, next_id(), actions);
+    book(now);
+    gradient_ = event.gradient;
+    if (alpha() == 0 || !config_.phases.pull_gradients) return take_step(now, actions);
+    Mix& draw = mix(Phase::drawing, now, actions);
+    draw.add(gradient_, 1);
+    draw.add(weights_, alpha());
+    draw.add(joint_, -alpha());
+    draw.out = std::exchange(gradient_, no_buffer);
+}
+
+void PhaseWorker::take_step(Time now, Actions& actions) {
+    book(now);
+    phase_ = Phase::stepping;
+    steps_.step(std::exchange(weights_, no_buffer), std::exchange(gradient_, no_buffer), next_id(), actions);
+}
+
+void PhaseWorker::on(Time now, const Applied& event, Actions& actions) {
+    weights_ = steps_.on(event, actions);
+    const bool pulled = alpha() != 0;
+    ++taken_;
+    for (std::int64_t& tau : tau_) ++tau;
+    for (std::int64_t& pulls : pulled_) pulls += pulled;
+    at_boundary(now, actions);
+}
+
+void PhaseWorker::on(Time now, const Cancelled& event, Actions& actions) {
+    steps_.note(event);
+    cancelled_ = true;
+    rest(now, actions);
+}
+
+Mix& PhaseWorker::mix(Phase phase, Time now, Actions& actions) {
+    book(now);
+    phase_ = phase;
+    Mix& it = actions.add<Mix>();
+    it.id = mixing_ = next_id();
+    return it;
+}
+
+void PhaseWorker::on(Time now, const Mixed& event, Actions& actions) {
+    if (reduce_.is_of(event)) {
+        reduce_.on(event, actions);
+        go_on_reducing(actions);
+        return;
+    }
+    if (mixing_ == 0 || event.id != mixing_) throw std::logic_error("a sum that the worker did not ask for");
+    mixing_ = 0;
+    switch (phase_) {
+        case Phase::preparing: joint_ = event.out; return at_boundary(now, actions);
+        case Phase::copying: contribute(now, event.out, actions); return take_next(now, actions);
+        case Phase::taking:
+            joint_ = event.out;
+            version_ = std::max(version_, sent_.front().model.version);
+            let_go(sent_.front().payload.buffer, actions);
+            sent_.pop_front();
+            return take_next(now, actions);
+        case Phase::pulling: weights_ = event.out; return stopping_ ? rest(now, actions) : compute(now, actions);
+        case Phase::drawing: gradient_ = event.out; return take_step(now, actions);
+        default: throw std::logic_error("a sum that belongs to nothing");
+    }
+}
+
+void PhaseWorker::go_on_reducing(Actions& actions) {
+    reduce_.go_on([this] { return next_id(); }, actions);
+    if (!reduce_.done()) return;
+    const TreeReduce::Sum sum = reduce_.take();
+    sharing_ = sum.mean.buffer;
+    share_ = next_id();
+    ++sends_under_way_;
+    actions.add<Send>(share_, reduce_parent(config_.worker) + 1, Channel::gradient, Message(sum.said), sum.mean);
+}
+
+void PhaseWorker::on(Time now, const Taken& event, Actions& actions) {
+    --sends_under_way_;
+    steps_.on(event);
+    if (event.id == bye_) {
+        phase_ = Phase::finished;
+        actions.workers.push_back(books_);
+        let_go(weights_, actions);
+        let_go(joint_, actions);
+        actions.add<Finish>();
+        return;
+    }
+    if (broadcast_.is_of(event)) {
+        broadcast_.on(event);
+        go_on_broadcasting(actions);
+    } else if (event.id == share_) {
+        share_ = 0;
+        let_go(sharing_, actions);
+        if (phase_ == Phase::resting && exchange_) at_boundary(now, actions);
+    }
+    try_leave(actions);
+}
+
+void PhaseWorker::rest(Time now, Actions& actions) {
+    book(now);
+    phase_ = Phase::resting;
+    if (!stopping_) return;
+    let_go(gradient_, actions);
+    if (exchange_ && share_ == 0) {
+        exchanged_.begin_ns = now;
+        contribute(now, no_buffer, actions);
+        tell_exchanged(now, actions);
+    }
+    while (!sent_.empty() && (sent_.size() > 1 || broadcast_.done())) {
+        let_go(sent_.front().payload.buffer, actions);
+        sent_.pop_front();
+    }
+    try_leave(actions);
+}
+
+void PhaseWorker::try_leave(Actions& actions) {
+    if (!stopping_ || phase_ != Phase::resting || exchanges_ < exchanges_expected_ || exchange_ || reduce_.begun() ||
+        broadcasts_ < broadcasts_expected_ || !broadcast_.done() || sends_under_way_ > 0 || bye_ != 0)
+        return;
+    bye_ = next_id();
+    ++sends_under_way_;
+    steps_.say_bye(bye_, cancelled_, actions);
+}
+
+Time& PhaseWorker::account(WorkerRow& books) const {
+    switch (phase_) {
+        case Phase::pulling:
+        case Phase::computing:
+        case Phase::drawing:
+        case Phase::stepping: return books.compute_ns;
+        case Phase::copying: return books.push_queued_ns;
+        case Phase::preparing:
+        case Phase::taking: return books.pull_moving_ns;
+        case Phase::waiting:
+        case Phase::resting:
+        case Phase::finished: break;
+    }
+    return books.idle_ns;
+}
+
+// What is under way at the end no longer serves the run.
+void PhaseWorker::book(Time now) {
+    if (!stopping_ && phase_ != Phase::finished) account(books_) += now - since_ns_;
+    since_ns_ = now;
+}
+
+WorkerRow PhaseWorker::books(Time now) const {
+    return closed_books(books_, now, [this](WorkerRow& row) -> Time& { return account(row); });
+}
+
+void PhaseWorker::on(Time now, const Abandoned&, Actions& actions) {
+    book(now);
+    steps_.leave_over(phase_ == Phase::computing || cancelled_, actions);
+    phase_ = Phase::finished;
+    actions.workers.push_back(books_);
+    actions.add<Finish>();
+}
+
+template <class Other>
+void PhaseWorker::on(Time, const Other&, Actions&) {
+    throw std::logic_error("an event that a worker that averages is not told of");
+}
+
+std::string PhaseWorker::waiting() const {
+    switch (phase_) {
+        case Phase::waiting: return "waits for the driver's first word";
+        case Phase::preparing:
+        case Phase::taking: return "takes what it was sent of the joint model";
+        case Phase::copying: return "copies its part of shard " + std::to_string(exchanged_.shard);
+        case Phase::pulling: return "moves towards the joint model";
+        case Phase::computing: return "computes gradient " + std::to_string(steps_.record().worker_seq);
+        case Phase::drawing:
+        case Phase::stepping: return "takes a step of its own";
+        case Phase::finished: return "";
+        case Phase::resting: break;
+    }
+    if (bye_ != 0) return "waits until its last word is taken by the driver";
+    if (reduce_.begun() && reduce_.waits_for() >= 0)
+        return "waits for what worker " + std::to_string(reduce_.waits_for()) + " has";
+    if (!broadcast_.done()) return "passes the joint model on to worker " + std::to_string(broadcast_.sends_to() - 1);
+    return stopping_ ? "waits for messages under way before it says its last word" : "waits for the driver";
+}
+
+std::string PhaseWorker::describe() const {
+    return "worker " + std::to_string(config_.worker) + ", drawn to version " + std::to_string(version_) + ": " +
+           std::to_string(begun()) + " gradients begun, " + std::to_string(taken_) + " steps taken; " +
+           (finished() ? "finished" : waiting());
+}
+
+}  // namespace rubato

@@ -34,8 +34,9 @@ DsspSpec build_dssp(const Node& protocol) {
 
 Ramp build_ramp(const Node& value) {
     if (value.is_number()) return Ramp::constant(value.number);
-    return {value.at("from").number, value.at("to").number, value.at("over").whole(), value.at("before").number,
-            value.at("after").whole()};
+    const Node *before = value.find("before"), *after = value.find("after");
+    return {value.at("from").number, value.at("to").number, value.at("over").whole(), before ? before->number : 0,
+            after ? after->whole() : 0};
 }
 
 PhasesSpec build_phases(const Node& protocol) {

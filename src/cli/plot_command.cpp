@@ -37,9 +37,6 @@ void check_kind(const std::vector<std::string>& arguments) {
     }
     const std::string& kind = arguments.front();
     if (std::find(plot_kinds().begin(), plot_kinds().end(), kind) != plot_kinds().end()) return;
-    const std::vector<std::string> later{"phases"};
-    if (std::find(later.begin(), later.end(), kind) != later.end()) {
-        throw InputError("plot " + kind + ": is reserved, but not yet built; there is " + one_of(plot_kinds()));
     }
     const std::string near = nearest(kind, plot_kinds());
     throw InputError("plot " + kind + ": expected " + one_of(plot_kinds()) +

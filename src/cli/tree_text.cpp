@@ -57,7 +57,7 @@ std::string topology_text(const Scenario& scenario) {
         return fmt::format("sharded: {}, split by {}, {} workers",
                            counted(static_cast<std::size_t>(scenario.shards.count), "server"),
                            scenario.shards.by_layers ? "layers" : "bytes", scenario.lambda());
-    if (scenario.protocol.averages_in_rounds())
+    if (scenario.protocol.averages_in_rounds() || scenario.protocol.averages_in_parts())
         return fmt::format("a driver and {} workers: binomial broadcast, binary-tree reduce", scenario.lambda());
     if (tree.star()) return fmt::format("{}: 1 server, {} workers", scenario.topology, scenario.lambda());
     std::size_t leaves = 0;

@@ -326,7 +326,9 @@ struct Scenario {
     int lambda() const { return workers.count(); }
     bool has_relays() const { return topology == "tree" || topology == "tree-downcast"; }
     /// Whether every message is from or to the one server: a star whose workers do not talk with each other.
-    bool all_pass_server() const { return topology == "star" && !protocol.averages_in_rounds(); }
+    bool all_pass_server() const {
+        return topology == "star" && !protocol.averages_in_rounds() && !protocol.averages_in_parts();
+    }
 };
 
 /// Gradients of one update under n-softsync: floor(lambda / n), at least 1 (Gupta et al. 2015, section 3.1).

@@ -112,9 +112,9 @@ class InitTest(Case):
 
     def test_mistakes(self) -> None:
         self.assertIn('did you mean "hardsync"?', self.refused("init", "--protocol", "hardsink"))
-        message = self.refused("init", "--protocol", "mpca")
+        message = self.refused("init", "--protocol", "gadei")
         self.assertIn("not yet", message)
-        self.assertIn("--protocol mpca", message)
+        self.assertIn("--protocol gadei", message)
         self.assertIn("is a folder", self.refused("init", "."))
         self.assertIn("no/folder/x.json", self.refused("init", "no/folder/x.json"))
         self.assertIn("unexpected argument", self.refused("init", "a.json", "b.json"))

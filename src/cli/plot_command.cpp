@@ -37,7 +37,6 @@ void check_kind(const std::vector<std::string>& arguments) {
     }
     const std::string& kind = arguments.front();
     if (std::find(plot_kinds().begin(), plot_kinds().end(), kind) != plot_kinds().end()) return;
-    }
     const std::string near = nearest(kind, plot_kinds());
     throw InputError("plot " + kind + ": expected " + one_of(plot_kinds()) +
                      (near.empty() ? "" : "; did you mean " + near + "?"));

@@ -106,7 +106,13 @@ std::vector<std::string> example_sets(const SchemaKey& key) {
         if (!object.find(key.name)) object.set(key.name, example_value(*key.schema), {});
         std::string value = value_text(object);
         if (key.path.starts_with(key.whole + "[]")) value = "[" + value + "]";
-        return {key.whole + "=" + value};
+        // What the whole goes with has to be there, too.
+        std::vector<std::string> sets;
+        for (const SchemaKey* whole : keys_at(key.whole))
+            for (const auto& [sibling, beside] : companions(*whole))
+                sets.push_back(sibling_path(*whole, sibling) + "=" + set_text(beside));
+        sets.push_back(key.whole + "=" + value);
+        return sets;
     }
     const bool section = key.schema->find("properties") && !key.schema->find("examples");
     if (section) return {};

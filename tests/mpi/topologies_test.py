@@ -66,6 +66,21 @@ class TopologiesTest(LaunchTest):
         self.assert_books("elastic")
         self.assert_replays("elastic", "--weights")
 
+    def test_models_are_averaged_in_phases(self) -> None:
+        for phases in (1, 2, 3):
+            with self.subTest(phases):
+                out = f"phases{phases}"
+                scenario = learning({"name": "mpca", "phases": phases, "split": "bytes", "alpha": 0.1}, 4, hidden=30)
+                summary = self.run_on("mpi", scenario, out, ranks=5)
+                self.assertEqual((summary["backend"], summary["status"]), ("mpi", "finished"))
+                self.assert_books(out)
+                self.assert_replays(out, "--weights")
+                rounds, exchanges = self.rows(out, "rounds.csv"), self.rows(out, "exchanges.csv")
+                self.assertEqual(len(rounds), summary["updates"])
+                self.assertEqual({row["shard"] for row in rounds}, {str(shard) for shard in range(phases)})
+                self.assertEqual({row["worker"] for row in exchanges}, set("0123"))
+                self.assertTrue(all(float(row["policy_wait_s"]) == 0 for row in self.rows(out, "workers.csv")))
+
     def test_shards_keep_their_books_and_replay(self) -> None:
         weights = {}
         for number, policy in enumerate(POLICIES + [{"name": "bsp"}, {"name": "ssp", "bound": 1}]):

@@ -18,7 +18,8 @@ Place place_of(const std::vector<Place>& places, RoleId role) {
 }
 
 /// For the summary of a run that fills the disk.
-constexpr const char* room = ".room";
+constexpr const char* room = ".room";  // of the tables of the end
+constexpr const char* summary_room = ".summary";
 
 template <class Row>
 void write_row(LineFile& file, const Row& row) {
@@ -44,6 +45,7 @@ Output::Output(const Scenario& scenario, const RecorderOptions& options)
     if (rank_ > 0) return;
     make_directory(directory_);
     hold_room(path(room));
+    hold_room(path(summary_room));
     remove_leftovers(scenario.trace, resume.has_value());
     write_file_by_rename(path("scenario.json"), options.scenario_json);
     write_file_by_rename(path("command.txt"), options.command + "\n");
@@ -64,7 +66,9 @@ Output::Output(const Scenario& scenario, const RecorderOptions& options)
 }
 
 Output::~Output() {
-    if (rank_ <= 0) release_room(path(room));
+    if (rank_ > 0) return;
+    release_room(path(room));
+    release_room(path(summary_room));
 }
 
 void Output::open(std::optional<LineFile>& file, const std::string& path, std::string_view header,
@@ -199,7 +203,16 @@ void Output::finish(Figures& figures, const DriverReport& report, const std::vec
         if (rank_ == 0 && log_) merge_event_logs(directory_, report.ranks, header_, state_);
     }
     release_room(path(room));
+    try {
+        write_tables(figures, report, places);
+    } catch (const OutputError& problem) {
+        // Others may have taken the room at once. The summary, which has one of its own, says what it has to.
+        if (!problem.full || report.status != Status::disk_full) throw;
+        for (const char* name : {"workers.csv", "servers.csv"}) release_room(path(name));
+    }
+}
 
+void Output::write_tables(Figures& figures, const DriverReport& report, const std::vector<Place>& places) {
     LineFile workers(path("workers.csv"), workers_header);
     for (std::size_t i = 0; i < figures.workers().size(); ++i) {
         const auto& worker = figures.workers()[i];
@@ -215,7 +228,7 @@ void Output::finish(Figures& figures, const DriverReport& report, const std::vec
 }
 
 void Output::write_summary(const std::string& text) {
-    write_file_by_rename(path("summary.json"), text);
+    write_in_room(path(summary_room), path("summary.json"), text);
 }
 
 }  // namespace rubato::trace

@@ -50,6 +50,7 @@ private:
     void begin_parts(const TraceSpec& trace, const std::optional<RecorderResume>& resume);
     void remove_leftovers(const TraceSpec& trace, bool resumes) const;
     /// A table from its beginning, or from `size` on.
+    void write_tables(Figures& figures, const DriverReport& report, const std::vector<Place>& places);
     void open(std::optional<LineFile>& file, const std::string& path, std::string_view header, std::int64_t size) const;
     void abandon();
     bool keeps(const GradientRow& row) const;

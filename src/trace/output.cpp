@@ -19,7 +19,7 @@ Place place_of(const std::vector<Place>& places, RoleId role) {
 
 /// For the summary of a run that fills the disk.
 constexpr const char* room = ".room";  // of the tables of the end
-constexpr const char* summary_room = ".summary";
+constexpr const char* summary_room = ".room-summary";
 
 template <class Row>
 void write_row(LineFile& file, const Row& row) {

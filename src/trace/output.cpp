@@ -17,9 +17,8 @@ Place place_of(const std::vector<Place>& places, RoleId role) {
     return index < places.size() ? places[index] : Place{};
 }
 
-/// For the summary of a run that fills the disk.
-constexpr const char* room = ".room";  // of the tables of the end
-constexpr const char* summary_room = ".room-summary";
+/// For the last tables and the summary of a run that fills the disk.
+constexpr const char *room = ".room", *summary_room = ".room-summary";
 
 template <class Row>
 void write_row(LineFile& file, const Row& row) {
@@ -208,7 +207,8 @@ void Output::finish(Figures& figures, const DriverReport& report, const std::vec
     } catch (const OutputError& problem) {
         // Others may have taken the room at once. The summary, which has one of its own, says what it has to.
         if (!problem.full || report.status != Status::disk_full) throw;
-        for (const char* name : {"workers.csv", "servers.csv"}) release_room(path(name));
+        std::error_code ignored;
+        for (const char* name : {"workers.csv", "servers.csv"}) std::filesystem::remove(path(name), ignored);
     }
 }
 

@@ -16,6 +16,7 @@ bool Recomputation::send_for_lost(RoleId role) {
     if (delivered.payload.buffer != no_buffer) {
         const auto* push = std::get_if<Push>(&delivered.message);
         if (push == nullptr || push->count > 1 || !receipts_tell_) {
+            // The server's log is never lost where this is asked: without its end a log is not whole.
             if (delivered.from != 0 && cut_.empty())
                 cut_ =
                     "what " + name_of(delivered.from) + " last sent is lost with its log, and cannot be computed again";

@@ -174,6 +174,7 @@ trace::DriverReport compute(LoggedRun& run, const Loaded& changed, const learn::
         return !recomputation.stopped() && !interrupted;
     });
     if (result.complete) recomputation.end();
+    if (!recomputation.cut().empty()) throw sim::InconsistentLog(recomputation.cut());
     const auto hash = recomputation.weights_hash();
     retelling.close(recomputation);
     trace::DriverReport report = retelling.report();

@@ -56,6 +56,11 @@ bool tell_weights(const LoggedRun& run, const trace::ReplayResult& result, sim::
                     text.empty() ? "none" : text.c_str(), run.weights_hash.c_str());
     }
     if (!same) return false;
+    if (!recomputation.cut().empty()) {
+        std::printf("%s: the same losses of %lld gradients, as far as it goes: %s\n", run.log_path.c_str(),
+                    static_cast<long long>(recomputation.gradients()), recomputation.cut().c_str());
+        return true;
+    }
     const std::string evaluations =
         evaluated ? fmt::format("the same figures of {} evaluations, ", recomputation.evaluations()) : "";
     std::printf("%s: the same losses of %lld gradients, %s%s\n", run.log_path.c_str(),

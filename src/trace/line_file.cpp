@@ -129,6 +129,16 @@ void release_room(const std::string& path) {
     ::unlink(path.c_str());
 }
 
+void write_in_room(const std::string& room, const std::string& path, std::string_view text) {
+    const int descriptor = ::open(room.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
+    if (descriptor < 0) fail(path, errno);
+    int error = write_all(descriptor, text);
+    if (error == 0 && ::ftruncate(descriptor, static_cast<off_t>(text.size())) != 0) error = errno;
+    if (::close(descriptor) != 0 && error == 0 && errno != EINTR) error = errno;
+    if (error == 0 && ::rename(room.c_str(), path.c_str()) != 0) error = errno;
+    if (error != 0) fail(path, error);
+}
+
 void make_directory(const std::string& path) {
     std::error_code error;
     std::filesystem::create_directories(path, error);

@@ -63,6 +63,9 @@ private:
 /// the disk has so much, and the second removes.
 void hold_room(const std::string& path);
 void release_room(const std::string& path);
+/// Writes the text into that room, which nobody else can take meanwhile, and gives it the name `path`. Throws
+/// OutputError.
+void write_in_room(const std::string& room, const std::string& path, std::string_view text);
 
 /// Creates the directory and its parents. Throws OutputError.
 void make_directory(const std::string& path);

@@ -17,8 +17,8 @@ Place place_of(const std::vector<Place>& places, RoleId role) {
     return index < places.size() ? places[index] : Place{};
 }
 
-/// For the summary of a run that fills the disk.
-constexpr const char* room = ".room";
+/// For the last tables and the summary of a run that fills the disk.
+constexpr const char *room = ".room", *summary_room = ".room-summary";
 
 template <class Row>
 void write_row(LineFile& file, const Row& row) {
@@ -44,6 +44,7 @@ Output::Output(const Scenario& scenario, const RecorderOptions& options)
     if (rank_ > 0) return;
     make_directory(directory_);
     hold_room(path(room));
+    hold_room(path(summary_room));
     remove_leftovers(scenario.trace, resume.has_value());
     write_file_by_rename(path("scenario.json"), options.scenario_json);
     write_file_by_rename(path("command.txt"), options.command + "\n");
@@ -66,7 +67,9 @@ Output::Output(const Scenario& scenario, const RecorderOptions& options)
 }
 
 Output::~Output() {
-    if (rank_ <= 0) release_room(path(room));
+    if (rank_ > 0) return;
+    release_room(path(room));
+    release_room(path(summary_room));
 }
 
 void Output::open(std::optional<LineFile>& file, const std::string& path, std::string_view header,
@@ -207,7 +210,17 @@ void Output::finish(Figures& figures, const DriverReport& report, const std::vec
         if (rank_ == 0 && log_) merge_event_logs(directory_, report.ranks, header_, state_);
     }
     release_room(path(room));
+    try {
+        write_tables(figures, report, places);
+    } catch (const OutputError& problem) {
+        // Others may have taken the room at once. The summary, which has one of its own, says what it has to.
+        if (!problem.full || report.status != Status::disk_full) throw;
+        std::error_code ignored;
+        for (const char* name : {"workers.csv", "servers.csv"}) std::filesystem::remove(path(name), ignored);
+    }
+}
 
+void Output::write_tables(Figures& figures, const DriverReport& report, const std::vector<Place>& places) {
     LineFile workers(path("workers.csv"), workers_header);
     for (std::size_t i = 0; i < figures.workers().size(); ++i) {
         const auto& worker = figures.workers()[i];
@@ -223,7 +236,7 @@ void Output::finish(Figures& figures, const DriverReport& report, const std::vec
 }
 
 void Output::write_summary(const std::string& text) {
-    write_file_by_rename(path("summary.json"), text);
+    write_in_room(path(summary_room), path("summary.json"), text);
 }
 
 }  // namespace rubato::trace

@@ -49,6 +49,8 @@ private:
     /// A run with --force must not leave a mixture of two: what this one writes late or not at all goes first.
     void begin_parts(const TraceSpec& trace, const std::optional<RecorderResume>& resume);
     void remove_leftovers(const TraceSpec& trace, bool resumes) const;
+    /// workers.csv and servers.csv.
+    void write_tables(Figures& figures, const DriverReport& report, const std::vector<Place>& places);
     /// A table from its beginning, or from `size` on.
     void open(std::optional<LineFile>& file, const std::string& path, std::string_view header, std::int64_t size) const;
     void abandon();

@@ -110,6 +110,39 @@ TEST_CASE("recomputation: what a lost role cannot have sent is no gradient of it
     CHECK_THROWS_AS(recompute(run, steps), sim::InconsistentLog);
 }
 
+TEST_CASE("recomputation: where what a lost role sent cannot be told, it goes as far as it can, and says so") {
+    const TreeSpec tree{2, 2, false, false};
+    const ShardsSpec shards{2, false, false};
+    int cut = 0;
+    for (const bool sharded : {false, true}) {
+        const auto whole = sharded ? record("async", 4, -1, -1, momentum(), {}, nullptr, &shards)
+                                   : record("n-softsync", 4, -1, -1, momentum(), {}, &tree);
+        REQUIRE(whole.report.status == Status::finished);
+        for (RoleId lost = 1; lost < roles_of(whole.scenario); ++lost) {
+            for (const std::size_t left : {3u, 20u, 60u}) {
+                CAPTURE(lost);
+                CAPTURE(left);
+                std::vector<Logged> steps;
+                std::size_t seen = 0;
+                for (const auto& step : whole.steps)
+                    if (step.role != lost || seen++ < left) steps.push_back(step);
+                sim::Verification verification;
+                sim::Recomputation recomputation(whole.scenario, *whole.task, {2, true}, verification);
+                REQUIRE_NOTHROW({
+                    for (const auto& step : steps) recomputation.take(step.now, step.role, step.event, step.actions);
+                    recomputation.end();
+                });
+                CHECK(verification.loss_difference() == "");
+                CHECK(recomputation.gradients() <= whole.gradients);
+                if (recomputation.cut().empty()) continue;
+                ++cut;
+                CHECK(recomputation.cut().find(role_name(lost, whole.scenario)) != std::string::npos);
+            }
+        }
+    }
+    CHECK(cut > 10);
+}
+
 TEST_CASE("recomputation: what differs is named") {
     auto run = record("async", 4);
     auto steps = run.steps;

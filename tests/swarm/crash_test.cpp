@@ -40,15 +40,17 @@ TEST_CASE("policies: workers crash and return: the books balance, and the run en
                "the run ended as " + std::string(name(report.status)) + ": " + report.detail);
         ++(report.status == Status::finished ? ended : report.status == Status::peer_lost ? lost : dead);
     });
-    // Each of the endings was seen.
-    CHECK(ended > 100);
-    CHECK(lost > 10);
-    CHECK(dead > 10);
+    // Each of the endings was seen; of fewer runs than usual in proportion.
+    const double part = static_cast<double>(ended + lost + dead) / usual_runs;
+    CHECK(ended > 100 * part);
+    CHECK(lost > 10 * part);
+    CHECK(dead > 10 * part);
 }
 
 TEST_CASE("policies: whoever crashes and returns, leads of ssp and dssp keep to their bounds (D2, D5, D7)") {
-    int waited = 0;
+    int waited = 0, runs = 0;
     hold("leads with crashes", [&] {
+        ++runs;
         Draw it = draw_cluster();
         draw_interval(it);
         it.scenario.stop.gradients = *rc::gen::inRange(20, 200);
@@ -76,5 +78,5 @@ TEST_CASE("policies: whoever crashes and returns, leads of ssp and dssp keep to 
         demand(leads.push_gap <= bound + 1, "a push came too far ahead");
         waited += leads.return_gap > bound ? 1 : 0;
     });
-    CHECK(waited > 50);  // came back further ahead than the bound
+    CHECK(waited > 50.0 * runs / usual_runs);  // came back further ahead than the bound
 }

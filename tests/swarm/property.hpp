@@ -9,13 +9,17 @@
 
 #include <cstdlib>
 #include <limits>
+#include <string>
 
 namespace rubato::test {
 
-/// Each property is tried often: more than 10,000 runs in all. RC_PARAMS asks for more, or repeats one.
+/// Runs of a property, unless RC_PARAMS asks for another number: more than 10,000 in all.
+constexpr int usual_runs = 1600;
+
+/// Tries the property, or, with RC_PARAMS, repeats one run of it.
 template <class Property>
 void hold(const char* what, Property&& property) {
-    setenv("RC_PARAMS", "max_success=1600", 0);
+    setenv("RC_PARAMS", ("max_success=" + std::to_string(usual_runs)).c_str(), 0);
     CHECK_MESSAGE(rc::check(what, property), what);
 }
 

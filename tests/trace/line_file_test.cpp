@@ -7,6 +7,7 @@
 
 #include <filesystem>
 
+#include <sys/stat.h>
 #include <unistd.h>
 
 using namespace rubato::trace;
@@ -83,6 +84,27 @@ TEST_CASE("a directory without permission is one clear line" * doctest::skip(::g
     std::filesystem::permissions(directory.path(), std::filesystem::perms::owner_read);
     CHECK_THROWS_AS(LineFile(directory.path("a.csv")), OutputError);
     std::filesystem::permissions(directory.path(), std::filesystem::perms::owner_all);
+}
+
+TEST_CASE("a text goes into the room that was kept for it, which is never given up on the way") {
+    const TemporaryDirectory directory;
+    const std::string room = directory.path(".room"), path = directory.path("summary.json");
+    const auto file_of = [](const std::string& name) {
+        struct stat status {};
+        REQUIRE(::stat(name.c_str(), &status) == 0);
+        return status;
+    };
+    hold_room(room);
+    const auto held = file_of(room);
+    CHECK(held.st_blocks * 512 >= 64 * 1024);
+    write_in_room(room, path, "all of it\n");
+    CHECK(file_of(path).st_ino == held.st_ino);
+    CHECK(file_of(path).st_size == 10);
+    CHECK_FALSE(std::filesystem::exists(room));
+    // Without any room, as where the disk had none at the start.
+    write_in_room(room, path, "other\n");
+    CHECK(file_of(path).st_size == 6);
+    CHECK_THROWS_AS(write_in_room(directory.path("none/.room"), path, "text"), OutputError);
 }
 
 TEST_CASE("writing by rename leaves the whole file and no other") {

@@ -15,7 +15,13 @@ bool Recomputation::send_for_lost(RoleId role) {
     Sent sent{0, delivered.message, no_buffer};
     if (delivered.payload.buffer != no_buffer) {
         const auto* push = std::get_if<Push>(&delivered.message);
-        if (push == nullptr) return false;
+        if (push == nullptr || push->count > 1 || !receipts_tell_) {
+            // The server's log is never lost where this is asked: without its end a log is not whole.
+            if (delivered.from != 0 && cut_.empty())
+                cut_ =
+                    "what " + name_of(delivered.from) + " last sent is lost with its log, and cannot be computed again";
+            return false;
+        }
         sent.handle = gradient_of_lost(delivered.from, *push);
         if (sent.handle == no_buffer) return false;
     }
@@ -24,7 +30,6 @@ bool Recomputation::send_for_lost(RoleId role) {
 }
 
 BufferId Recomputation::gradient_of_lost(RoleId worker, const Push& push) {
-    if (push.count > 1 || own_steps_) return no_buffer;  // the weights of its own are lost with it
     auto& computing = seat(worker).computing;
     const auto begun = std::find_if(computing.begin(), computing.end(),
                                     [&](const auto& it) { return it.second.action.worker_seq == push.worker_seq; });

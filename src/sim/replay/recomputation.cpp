@@ -44,7 +44,8 @@ Recomputation::Recomputation(const Scenario& scenario, const learn::Task& task, 
           job.weights = buffers_.data(job.weights_buffer);
           job.gradient = buffers_.data(job.gradient_buffer);
       })) {
-    own_steps_ = scenario.workers.communication.any();
+    receipts_tell_ =
+        scenario.topology == "star" && !scenario.workers.communication.any() && !scenario.protocol.averages();
     initial_ = buffers_.allocate();
     if (options.resumed == nullptr) {
         task.initialize(buffers_.data(initial_));
@@ -98,6 +99,7 @@ void Recomputation::end() {
         }
     }
     if (stopped_) return;
+    if (!cut_.empty()) return;
     for (RoleId role = 0; role < count; ++role) {
         const auto& waiting = seat(role).waiting;
         if (waiting.empty()) continue;

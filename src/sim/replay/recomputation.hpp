@@ -67,9 +67,11 @@ public:
     /// The next step of the log. Carries out this one and whatever waited for it; nothing once the listener has asked
     /// for an end. Throws InconsistentLog.
     void take(Time now, RoleId role, const Event& event, const Actions& actions);
-    /// The log has ended. Carries out what waits for roles whose log broke off. Throws InconsistentLog where steps wait
-    /// for a message that never was sent.
+    /// The log has ended. Carries out what waits for roles whose log broke off, as far as their receipts tell it.
+    /// Throws InconsistentLog where steps wait for a message that never was sent.
     void end();
+    /// Why steps of the log could not be carried out: what a lost role sent; empty where all were.
+    const std::string& cut() const { return cut_; }
     /// The listener has asked for an end.
     bool stopped() const { return stopped_; }
 
@@ -202,7 +204,9 @@ private:
     std::int64_t gradients_ = 0, evaluations_ = 0;
     std::optional<std::uint64_t> hash_;
     bool finished_ = false, stopped_ = false;
-    bool own_steps_ = false;  ///< of workers, between exchanges
+    std::string cut_;
+    /// A gradient can be told from its receipt: it is of one model, which the server sent, and nothing is added up.
+    bool receipts_tell_ = true;
 };
 
 }  // namespace rubato::sim

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Exchange times, suggested and least tau, and utilisation on the cluster of Langer et al. (2018), by simulation.
+"""Exchange times, suggested and least tau, and utilisation on the cluster of Langer et al. (2018), simulated.
 
     analysis/mpca_times.py [--rubato PROGRAM]          prints a table for docs/validation.md
     analysis/mpca_times.py --fit [--rubato PROGRAM]    first fits the two costs of scenarios/papers/mpca-table1.json

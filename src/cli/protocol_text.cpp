@@ -149,8 +149,9 @@ std::vector<std::string> staleness_at_a_server(const Scenario& scenario) {
     }
     const int lambda = scenario.lambda();
     if (protocol.averages_in_parts())
-        return {"nobody waits for anybody; a step is in the joint model once the first of its shards is; staleness counts "
-                "versions since the worker last took what it was sent: no bound"};
+        return {
+            "nobody waits for anybody; a step is in the joint model once the first of its shards is; staleness "
+            "counts versions since the worker last took what it was sent: no bound"};
     if (protocol.averages() && !protocol.averages_in_rounds())
         return {fmt::format(
             "nobody waits for others: a worker stops for a download, and uploads while it computes; staleness "

@@ -122,7 +122,8 @@ class LoadTest(unittest.TestCase):
         outcomes = ["applied", "dropped", "cancelled", "leftover"]
         self.assertEqual(run.gradients.outcome.cat.categories.tolist(), outcomes)
         kinds = run.timeline.kind.cat.categories.tolist()
-        self.assertEqual(kinds, ["compute", "push", "pull", "inquiry", "apply", "evaluate", "wait", "down", "relay", "copy"])
+        expected = ["compute", "push", "pull", "inquiry", "apply", "evaluate", "wait", "down", "relay", "copy"]
+        self.assertEqual(kinds, expected)
         self.write("gradients.csv", self.text("gradients.csv").replace(",applied,", ",lost,", 1))
         other = load(self.path).gradients
         self.assertEqual(other.outcome.cat.categories.tolist(), outcomes + ["lost"])

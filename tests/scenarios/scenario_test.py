@@ -56,9 +56,10 @@ def check_books(run, summary, lambda_):
             assert int(row["staleness"]) == int(row["apply_version"]) - int(row["read_version"]) >= 0
             by_version.setdefault(int(row["apply_version"]) + 1, []).extend([int(row["staleness"])] * count_of(row))
     for row in updates:
-        staleness = by_version[int(row["version"])]
+        # Where models are averaged in parts, a part may come before any step has been taken.
+        staleness = by_version.get(int(row["version"]), [])
         assert len(staleness) == int(row["contributors"])
-        assert abs(sum(staleness) / len(staleness) - float(row["mean_staleness"])) < 1e-9
+        assert abs(sum(staleness) / max(len(staleness), 1) - float(row["mean_staleness"])) < 1e-9
     histogram = summary["staleness"]["histogram"]
     assert sum(histogram) == counts["applied"]
     for row in rows(run / "workers.csv"):
@@ -151,8 +152,8 @@ def main():
             check_intervals(run, communication)
         elif resolved["workers"]["pipeline"] == "overlap" or resolved["topology"]["name"] != "star":
             pass  # conservation is a law of workers that read after their own gradient is applied
-        elif resolved["protocol"]["name"] == "easgd":
-            pass  # and elastic ones merge what they read into a model of their own
+        elif resolved["protocol"]["name"] in ("easgd", "mpca"):
+            pass  # and workers with a model of their own merge what they read into it
         elif resolved["protocol"]["name"] != "hardsync":
             check_conservation(run, lambda_)
         else:

@@ -5,8 +5,8 @@
     analysis/mpca_times.py --fit [--rubato PROGRAM]    first fits the two costs of scenarios/papers/mpca-table1.json
 
 Two parameters are free, the seconds that a message takes beside the network and those for each of its bytes, and two
-published rows decide them (`fitted` in analysis/data/mpca.json); all else are predictions. Exit status 2, with one line,
-where the input is wrong.
+published rows decide them (`fitted` in analysis/data/mpca.json); all else are predictions. Exit status 2, with one
+line, where the input is wrong.
 """
 
 import argparse

@@ -278,6 +278,8 @@ struct Model {
     std::int32_t steps = 0;
     double learning_rate = 0;
     Time ready_ns = 0;  ///< when the last worker had done its part of the round before: until then others were held up
+    std::int32_t group = 0;   ///< the workers among whom it is passed on: the number of a Membership
+    std::int64_t number = 0;  ///< in phases, of the broadcast, from 1 on; -1: the whole of it, to begin anew from
     bool operator==(const Model&) const = default;
     template <class Self, class F>
     static void each(Self& self, F&& field) {
@@ -285,6 +287,27 @@ struct Model {
         field("steps", self.steps);
         field("learning_rate", self.learning_rate);
         field("ready_ns", self.ready_ns);
+        field("group", Rare{self.group, 0});
+        field("number", Rare{self.number, 0});
+    }
+};
+
+/// Averaging. Driver to workers: `worker` has crashed, or is there again, which is change `number` of this kind.
+struct Membership {
+    static constexpr std::string_view kind = "membership";
+    WorkerId worker = 0;
+    bool there = false;
+    std::int32_t number = 0;
+    std::int64_t round = -1;  ///< (exchange) whose reduce begins anew among those who are left; -1: none does
+    bool over = false;  ///< the run ends: no reduce or broadcast matters any more, and nothing more is sent to you
+    bool operator==(const Membership&) const = default;
+    template <class Self, class F>
+    static void each(Self& self, F&& field) {
+        field("worker", self.worker);
+        field("there", self.there);
+        field("number", self.number);
+        field("round", Rare{self.round, -1});
+        field("over", Rare{self.over, false});
     }
 };
 
@@ -296,7 +319,8 @@ struct Share {
     Version version = 0;
     std::int32_t workers = 0;
     double weight = 0;
-    Time ready_ns = 0;  ///< when the last of them was done with its steps
+    Time ready_ns = 0;       ///< when the last of them was done with its steps
+    std::int32_t group = 0;  ///< the workers that it is summed over: the number of a Membership
     bool operator==(const Share&) const = default;
     template <class Self, class F>
     static void each(Self& self, F&& field) {
@@ -304,6 +328,7 @@ struct Share {
         field("workers", self.workers);
         field("weight", self.weight);
         field("ready_ns", self.ready_ns);
+        field("group", Rare{self.group, 0});
     }
 };
 
@@ -314,11 +339,13 @@ struct Exchange {
     static constexpr std::string_view kind = "exchange";
     std::int32_t shard = -1;
     double learning_rate = 0;
+    std::int64_t number = 0;  ///< from 1 on
     bool operator==(const Exchange&) const = default;
     template <class Self, class F>
     static void each(Self& self, F&& field) {
         field("shard", self.shard);
         field("learning_rate", self.learning_rate);
+        field("number", Rare{self.number, 0});
     }
 };
 
@@ -330,6 +357,7 @@ struct Exchanged {
     std::int64_t steps = 0;
     std::int64_t pulls = 0;  ///< steps of these that drew it towards the joint model
     Time asked_ns = 0, begin_ns = 0, end_ns = 0;
+    std::int32_t group = 0;  ///< as its Share says
     bool operator==(const Exchanged&) const = default;
     template <class Self, class F>
     static void each(Self& self, F&& field) {
@@ -339,6 +367,7 @@ struct Exchanged {
         field("asked_ns", self.asked_ns);
         field("begin_ns", self.begin_ns);
         field("end_ns", self.end_ns);
+        field("group", Rare{self.group, 0});
     }
 };
 
@@ -355,6 +384,6 @@ struct Received {
 
 /// A small one first: that is what an empty message is made of.
 using Message = std::variant<Inquiry, Push, Proceed, Weights, Ok, Halt, GaveUp, Stop, Bye, Flush, Round, Briefs, Idle,
-                             Model, Share, Exchange, Exchanged, Received>;
+                             Model, Membership, Share, Exchange, Exchanged, Received>;
 
 }  // namespace rubato

@@ -246,6 +246,12 @@ void Run::process(Due& due) {
         return;
     }
     auto& seat = seats_[static_cast<std::size_t>(due.to)];
+    if (crashed_ && seat.finished) {  // what a crash has made superfluous
+        if (const auto* delivered = std::get_if<Delivered>(&due.event)) {
+            if (delivered->payload.buffer != no_buffer) release(delivered->payload.buffer, now_);
+            return;
+        }
+    }
     if (auto* ready = std::get_if<GradientReady>(&due.event)) {
         if (due.job >= 0) {
             auto& job = *jobs_[static_cast<std::size_t>(due.job)];

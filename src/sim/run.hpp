@@ -143,9 +143,10 @@ private:
     std::string down_for_long();
     /// What is computed comes to nothing.
     void drop_computation(RoleId role);
-    /// Messages that are scheduled to arrive from or at a role do not. Those that the server sent are added to `taken`,
-    /// payloads to `payloads`.
-    void drop_messages(RoleId role, std::vector<Taken>& taken, std::vector<BufferId>& payloads);
+    using Notice = std::pair<RoleId, Taken>;  ///< to the role
+    /// Messages that are scheduled to arrive from or at a role do not. Those of others are added to `taken`, payloads
+    /// to `payloads`.
+    void drop_messages(RoleId role, std::vector<Notice>& taken, std::vector<BufferId>& payloads);
     void set_speed(HostId host, double factor);
     void set_links(const FaultPlan::Unit& unit);
     void forget_delays();
@@ -224,6 +225,7 @@ private:
     std::vector<Change> changes_;             ///< that are due
     std::vector<double> speed_;               ///< by host: factor by the platform's profiles; empty: 1
     int down_ = 0;                            ///< roles that are, and have not finished
+    bool crashed_ = false;                    ///< some role, once
     std::uint64_t steps_at_fault_ = 0;        ///< steps_ when the last fault happened,
     std::uint64_t faults_in_a_row_ = 0;       ///< and how many did since the last step that was not theirs
     int crashes_in_a_row_ = 0;                ///< since the server was last given a gradient,

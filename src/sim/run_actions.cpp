@@ -78,6 +78,10 @@ void Run::send_control(RoleId role, Time now, const Send& action) {
 }
 
 void Run::act(RoleId role, Time now, const Send& action) {
+    if (crashed_) {
+        const Seat& receiver = seats_[static_cast<std::size_t>(action.to)];
+        if (receiver.down() || receiver.finished) return complete(role, now, Taken{action.id, now});
+    }
     if (action.payload.buffer == no_buffer || (serves(role) && serves(action.to) && shards_.any()))
         return send_control(role, now, action);
     buffers_.retain(action.payload.buffer);

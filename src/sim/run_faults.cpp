@@ -27,6 +27,8 @@ std::array<BufferId, 2> given(const Event& event) {
                 return {it.accumulator, no_buffer};
             else if constexpr (requires { it.weights; })
                 return {it.weights, no_buffer};
+            else if constexpr (requires { it.out; })
+                return {it.out, no_buffer};
             else if constexpr (requires { it.local; })
                 return {it.local, it.sum};
             else
@@ -150,20 +152,22 @@ void Run::crash(RoleId role) {
     if (seat.crash_ns < 0) seat.crash_ns = now_;
     ++down_;
     if (seat.compute != nullptr) drop_computation(role);
-    std::vector<Taken> taken;
+    crashed_ = true;
+    own_optimizers_.erase(role);
+    std::vector<Notice> taken;
     std::vector<BufferId> payloads;
     drop_messages(role, taken, payloads);
     transport_.cut(role, now_, [&](const Flow& flow) {
         payloads.push_back(std::get<Delivered>(flow.due->event).payload.buffer);
-        if (flow.from == 0) taken.push_back(flow.due->taken);
+        if (flow.from != role) taken.push_back({flow.from, flow.due->taken});
         queue_.free(*flow.due);
     });
     if (transport_.has_local()) deliver_local(now_);
     for (const BufferId payload : payloads) release(payload, now_);
     hand(role, now_, Crashed{});
     hand(0, now_, PeerDown{role, gradients_begun(roles_[static_cast<std::size_t>(role)])});
-    // To the server a message is gone that nobody will take.
-    for (const Taken& each : taken) complete(0, now_, each);
+    // To its sender a message is gone that nobody will take.
+    for (const Notice& each : taken) complete(each.first, now_, each.second);
     const bool often = ++crashed_in_a_row_[role] >= crashes_in_vain;
     ++crashes_in_a_row_;
     if (often && crashes_in_a_row_ >= std::max(10'000, crashes_in_vain * scenario_.lambda()) && !anybody_gets_on())
@@ -250,21 +254,25 @@ void Run::drop_computation(RoleId role) {
     release(weights, now_);
 }
 
-void Run::drop_messages(RoleId role, std::vector<Taken>& taken, std::vector<BufferId>& payloads) {
+void Run::drop_messages(RoleId role, std::vector<Notice>& taken, std::vector<BufferId>& payloads) {
     queue_.each([&](Due& due) {
         if (due.to == fault_role_) return;
         if (due.flow >= 0) {  // in the apply lane of its sender; the flow itself is the transport's
-            if (transport_[due.flow].to == role) queue_.cancel(due);
+            const Flow& flow = transport_[due.flow];
+            if (flow.to == role || flow.from == role) queue_.cancel(due);
             return;
         }
         if (due.to != role && due.sender != role) return;
         for (const BufferId buffer : given(due.event))
             if (buffer != no_buffer) payloads.push_back(buffer);
-        if (due.sender == 0 && std::holds_alternative<Delivered>(due.event)) taken.push_back(due.taken);
+        if (due.sender >= 0 && due.sender != role && std::holds_alternative<Delivered>(due.event))
+            taken.emplace_back(due.sender, due.taken);
         queue_.cancel(due);
     });
     // The queue is in no order that may show.
-    std::sort(taken.begin(), taken.end(), [](const Taken& a, const Taken& b) { return a.id < b.id; });
+    std::sort(taken.begin(), taken.end(), [](const Notice& a, const Notice& b) {
+        return std::pair(a.first, a.second.id) < std::pair(b.first, b.second.id);
+    });
     std::sort(payloads.begin(), payloads.end());
 }
 

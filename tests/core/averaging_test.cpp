@@ -1,5 +1,6 @@
 // The collective shapes of averaging, each alone.
 #include "core/averaging/broadcast.hpp"
+#include "core/averaging/members.hpp"
 #include "core/averaging/phase_plan.hpp"
 #include "core/averaging/ramp.hpp"
 #include "core/averaging/tree_reduce.hpp"
@@ -61,35 +62,34 @@ TEST_CASE("broadcast: everybody gets the model once, in ceil(log2 nodes) steps o
 
 TEST_CASE("reduce: means are taken in the order of the tree, whatever came first, and every reference ends") {
     const auto run = [](bool late) {
-        TreeReduce reduce(0, 4);  // adds 1, then 2, which has added 3
+        TreeReduce reduce = Members(4).reduce(0, false);  // adds 1, then 2, which has added 3
         ActionId id = 0;
         const auto next_id = [&] { return ++id; };
         Actions actions;
         const TreeReduce::Sum one{{11, 0, 5}, {0, 1, 3, 20}}, two{{12, 0, 5}, {0, 2, 4, 30}};
-        reduce.come(2, two);
+        reduce.come(2, two, actions);
         reduce.go_on(next_id, actions);
         CHECK(actions.list.empty());  // its own is missing
-        if (!late) reduce.come(1, one);
-        reduce.begin({{10, 0, 5}, {0, 1, 1, 10}});
+        if (!late) reduce.come(1, one, actions);
+        reduce.begin({{10, 0, 5}, {0, 1, 1, 10}}, true);
         reduce.go_on(next_id, actions);
         if (late) {
             CHECK(actions.list.empty());
             CHECK(reduce.waits_for() == 1);
-            reduce.come(1, one);
+            reduce.come(1, one, actions);
             reduce.go_on(next_id, actions);
         }
         REQUIRE(actions.list.size() == 1);
         const auto first = std::get<Mix>(actions.list[0]);
-        CHECK(first.out == no_buffer);  // others may hold the member's own model
+        CHECK(first.out == no_buffer);  // the member keeps its own
         CHECK(first.terms[0] == MixTerm{10, 0.25});
         CHECK(first.terms[1] == MixTerm{11, 0.75});
         actions.clear();
         reduce.on(Mixed{first.id, 13}, actions);
         reduce.go_on(next_id, actions);
-        REQUIRE(actions.list.size() == 3);
-        CHECK(std::get<Release>(actions.list[0]).buffer == 10);
-        CHECK(std::get<Release>(actions.list[1]).buffer == 11);
-        const auto second = std::get<Mix>(actions.list[2]);
+        REQUIRE(actions.list.size() == 2);
+        CHECK(std::get<Release>(actions.list[0]).buffer == 11);
+        const auto second = std::get<Mix>(actions.list[1]);
         CHECK(second.out == 13);
         CHECK(second.terms[0] == MixTerm{13, 0.5});
         CHECK(second.terms[1] == MixTerm{12, 0.5});
@@ -99,6 +99,7 @@ TEST_CASE("reduce: means are taken in the order of the tree, whatever came first
         REQUIRE(actions.list.size() == 1);
         CHECK(std::get<Release>(actions.list[0]).buffer == 12);
         CHECK(reduce.done());
+        CHECK(reduce.owns());
         return reduce.take();
     };
     const auto sum = run(false);
@@ -108,12 +109,12 @@ TEST_CASE("reduce: means are taken in the order of the tree, whatever came first
 }
 
 TEST_CASE("reduce: where one has nothing there is no mean, and what others sent is let go") {
-    TreeReduce reduce(0, 4);
+    TreeReduce reduce = Members(4).reduce(0, false);
     ActionId id = 0;
     Actions actions;
-    reduce.begin({{10, 0, 5}, {0, 1, 1, 0}});
-    reduce.come(2, {{12, 0, 5}, {0, 2, 2, 0}});
-    reduce.come(1, {{}, {0, 1, 0, 0}});
+    reduce.begin({{10, 0, 5}, {0, 1, 1, 0}}, false);
+    reduce.come(2, {{12, 0, 5}, {0, 2, 2, 0}}, actions);
+    reduce.come(1, {{}, {0, 1, 0, 0}}, actions);
     reduce.go_on([&] { return ++id; }, actions);
     CHECK(reduce.done());
     const auto sum = reduce.take();
@@ -124,8 +125,63 @@ TEST_CASE("reduce: where one has nothing there is no mean, and what others sent 
     CHECK(released == std::set<BufferId>{10, 12});
 }
 
+TEST_CASE("members: whoever is there, trees reach all of them once, and nobody else") {
+    for (int lambda = 1; lambda <= 9; ++lambda) {
+        for (unsigned gone = 0; gone + 1 < 1U << lambda; ++gone) {
+            Members members(lambda);
+            members.change(0, false);
+            members.change(0, true);  // it came back
+            std::set<WorkerId> there;
+            for (WorkerId worker = 0; worker < lambda; ++worker) {
+                if (gone >> worker & 1U)
+                    members.change(worker, false);
+                else
+                    there.insert(worker);
+            }
+            CHECK(members.size() == static_cast<int>(there.size()));
+            std::set<RoleId> reached;
+            std::set<WorkerId> added;
+            std::vector<RoleId> senders{0};
+            for (const WorkerId worker : there) senders.push_back(worker + 1);
+            for (const RoleId role : senders)
+                for (const RoleId child : members.below(role, members.number()))
+                    CHECK(reached.insert(child - 1).second);
+            CHECK(reached == there);
+            for (const WorkerId worker : there) {
+                const RoleId parent = members.reduce(worker, false).parent();
+                CHECK(parent <= worker);  // so that all of them end at the driver
+                CHECK((parent == 0 || there.count(parent - 1) == 1));
+                CHECK((parent > 0 || worker == *there.begin()));
+            }
+            CHECK(members.below(0, 0) == Members(lambda).below(0, 0));  // as it was before all changes
+        }
+    }
+}
+
+TEST_CASE("reduce: what was summed among others than those who are there is let go, and its own is kept") {
+    Members members(4);
+    members.change(3, false);
+    TreeReduce reduce = members.reduce(0, false);
+    Actions actions;
+    ActionId id = 0;
+    reduce.come(1, {{11, 0, 5}, {0, 1, 1, 0, 0}}, actions);  // of all four
+    REQUIRE(actions.list.size() == 1);
+    CHECK(std::get<Release>(actions.list[0]).buffer == 11);
+    actions.clear();
+    reduce.begin({{10, 0, 5}, {0, 1, 1, 0}}, true);
+    reduce.come(1, {{21, 0, 5}, {0, 1, 1, 0, 1}}, actions);
+    reduce.go_on([&] { return ++id; }, actions);
+    CHECK(reduce.mixing());
+    actions.clear();
+    reduce.on(Mixed{id, 13}, actions);
+    actions.clear();
+    reduce.end(actions);
+    REQUIRE(actions.list.size() == 1);
+    CHECK(std::get<Release>(actions.list[0]).buffer == 13);
+}
+
 TEST_CASE("broadcast: one message at a time, and the next when that is taken") {
-    Broadcast broadcast(0, 4);
+    Broadcast broadcast = Members(3).broadcast(0, 0);
     ActionId id = 0;
     const auto next_id = [&] { return ++id; };
     Actions actions;

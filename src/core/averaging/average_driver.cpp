@@ -9,10 +9,8 @@ AverageDriver::AverageDriver(const AverageConfig& config)
     : config_(config),
       books_(config.run),
       peers_(static_cast<std::size_t>(config.run.lambda)),
-      broadcast_(0, config.run.lambda + 1) {
-    for (WorkerId worker = 0; worker < config.run.lambda; ++worker)
-        if (own_batch(config.data, worker, 0).count > 0) ++active_;
-}
+      members_(config.run.lambda),
+      broadcast_(members_.broadcast(0, 0)) {}
 
 void AverageDriver::step(Time now, const Event& event, Actions& actions) {
     std::visit([&](const auto& alternative) { on(now, alternative, actions); }, event);
@@ -27,6 +25,8 @@ void AverageDriver::on(Time now, const Start& event, Actions& actions) {
 
 // All workers have the first version already: they hear of it from the driver itself, and no model is moved.
 void AverageDriver::begin_round(Time now, Actions& actions) {
+    take_back(actions);
+    if (members_.size() == 0) return;  // until one is back
     const std::int64_t round = round_.round;
     round_ = {};
     round_.round = round;
@@ -35,10 +35,11 @@ void AverageDriver::begin_round(Time now, Actions& actions) {
     sum_ = {};
     summed_ = false;
     running_ = true;
-    const auto steps = config_.averaging.gradients ? 1 : books_.steps_left(config_.averaging.tau, active_);
-    model_ = {books_.version(), steps, books_.rate(), ready_ns};
+    const auto steps = config_.averaging.gradients ? 1 : books_.steps_left(config_.averaging.tau, active());
+    if (model_.group != members_.number()) broadcast_ = members_.broadcast(0, members_.number());
+    model_ = {books_.version(), steps, books_.rate(), ready_ns, members_.number()};
     for (Peer& peer : peers_) peer.steps = 0;
-    if (books_.version() == 0) {
+    if (books_.version() == 0 && members_.number() == 0) {
         for (RoleId role = 1; role <= config_.run.lambda; ++role) {
             ++sends_under_way_;
             actions.add<Send>(next_id(), role, Channel::weights, Message(model_), Slice{});
@@ -63,6 +64,11 @@ void AverageDriver::on(Time now, const Delivered& event, Actions& actions) {
     if (const auto* push = std::get_if<Push>(&event.message)) {
         take(now, event.from - 1, *push, actions);
     } else if (const auto* share = std::get_if<Share>(&event.message)) {
+        if (!running_ || summed_ || share->group != members_.number()) {  // of members that are no longer these
+            BufferId mean = event.payload.buffer;
+            let_go(mean, actions);
+            return;
+        }
         sum_ = {event.payload, *share};
         summed_ = true;
         round_.reduce_end_ns = now;
@@ -108,7 +114,8 @@ void AverageDriver::try_prepare(Time now, Actions& actions) {
         let_go(sum_.mean.buffer, actions);
         return;
     }
-    if (round_.steps < std::int64_t{active_} * model_.steps) return;
+    for (const Peer& peer : peers_)
+        if (!peer.down && peer.steps < model_.steps && has_data(peer)) return;
     running_ = false;
     preparing_ = true;
     round_.prepare_begin_ns = now;
@@ -192,10 +199,17 @@ void AverageDriver::on(Time now, const Interrupted&, Actions& actions) {
 void AverageDriver::begin_stop(Status status, Actions& actions) {
     stopping_ = true;
     status_ = status;
-    for (RoleId role = 1; role <= config_.run.lambda; ++role) {
-        ++sends_under_way_;
-        actions.send<Stop>(next_id(), role, Channel::control, {}, 0, model_.version);
+    for (RoleId role = 1; role <= config_.run.lambda; ++role)
+        if (!peer(role).down) send_stop(role, model_.version, actions);
+    for (const RoleId role : std::exchange(back_, {})) {
+        peer(role).down = false;
+        send_stop(role, -1, actions);
     }
+}
+
+void AverageDriver::send_stop(RoleId role, Version last, Actions& actions) {
+    ++sends_under_way_;
+    actions.send<Stop>(next_id(), role, Channel::control, {}, 0, last);
 }
 
 void AverageDriver::try_finish(Time now, Actions& actions) {
@@ -203,7 +217,7 @@ void AverageDriver::try_finish(Time now, Actions& actions) {
     if (books_.final_evaluation_due() && !running_) books_.evaluate(now, next_id(), weights_, actions);
     if (running_ || sends_under_way_ > 0 || books_.evaluating()) return;
     for (const Peer& peer : peers_)
-        if (!peer.bye || peer.told < peer.expected) return;
+        if (!peer.down && (!peer.bye || peer.told < peer.expected)) return;
     JointBooks::leave_over(rows_, actions);
     rows_.clear();
     finished_ = true;
@@ -214,12 +228,12 @@ void AverageDriver::try_finish(Time now, Actions& actions) {
 
 // What it has told of is in the rows; it may have begun one more.
 void AverageDriver::on(Time, const PeerLost& event, Actions& actions) {
-    const Peer& peer = peers_.at(static_cast<std::size_t>(event.peer - 1));
-    if (peer.steps >= model_.steps || !running_ || summed_) return;
+    const Peer& lost = peer(event.peer);
+    if (lost.steps >= model_.steps || !running_ || summed_) return;
     Push begun;
     begun.read_version = model_.version;
-    begun.worker_seq = peer.told;
-    begun.batch = own_batch(config_.data, event.peer - 1, peer.told);
+    begun.worker_seq = lost.told;
+    begun.batch = own_batch(config_.data, event.peer - 1, lost.told);
     GradientRow row = unapplied_row(event.peer - 1, begun, Outcome::cancelled);
     row.pull_ns = row.begin_ns = row.end_ns = row.push_ns = -1;
     actions.gradients.push_back(row);
@@ -244,9 +258,10 @@ std::string AverageDriver::waiting() const {
                std::to_string(broadcast_.sends_to() - 1);
     if (running_ && !summed_)
         return "waits for the mean of round " + std::to_string(round_.round) + ", to which " +
-               std::to_string(round_.workers) + " of " + std::to_string(active_) + " workers have done their part";
+               std::to_string(round_.workers) + " of " + std::to_string(active()) + " workers have done their part";
     if (running_) return "waits for what workers tell of their steps";
     if (stopping_) return "waits for the last words of the workers";
+    if (members_.size() == 0) return "waits for any worker to be back";
     return "waits for an evaluation";
 }
 

@@ -12,11 +12,13 @@
 
 #include "core/averaging/broadcast.hpp"
 #include "core/averaging/joint_books.hpp"
+#include "core/averaging/members.hpp"
 #include "core/averaging/tree_reduce.hpp"
 #include "core/dealer.hpp"
 #include "core/let_go.hpp"
 
 #include <string>
+#include <vector>
 
 namespace rubato {
 
@@ -44,6 +46,7 @@ private:
         std::int64_t told = 0;       ///< of the run
         std::int64_t expected = -1;  ///< of the run, said by its Bye
         bool bye = false;
+        bool down = false;  ///< or back, but not yet among the members
         bool operator==(const Peer&) const = default;
     };
 
@@ -56,6 +59,8 @@ private:
     void on(Time now, const TimerFired& event, Actions& actions);
     void on(Time now, const Interrupted& event, Actions& actions);
     void on(Time now, const PeerLost& event, Actions& actions);
+    void on(Time now, const PeerDown& event, Actions& actions);
+    void on(Time now, const PeerBack& event, Actions& actions);
     void on(Time now, const Abandoned& event, Actions& actions);
     /// Events that it is not told of.
     template <class Other>
@@ -68,14 +73,28 @@ private:
     void take_outer_step(Actions& actions);
     void prepared(Time now, BufferId weights, Actions& actions);
     void begin_stop(Status status, Actions& actions);
+    /// last: version of the last joint model that it is sent.
+    void send_stop(RoleId role, Version last, Actions& actions);
+    bool has_data(const Peer& peer) const;
     void try_finish(Time now, Actions& actions);
+    // average_faults.cpp
+    /// What a worker has told of this round goes with it.
+    void drop_rows(WorkerId worker, Actions& actions);
+    /// Those that are back take part from this round on.
+    void take_back(Actions& actions);
+    void tell(RoleId role, const Membership& change, Actions& actions);
+    void send_model(RoleId role, Actions& actions);
+    /// Members that have a part of the data.
+    int active() const;
+    Peer& peer(RoleId role) { return peers_.at(static_cast<std::size_t>(role - 1)); }
     Slice all(BufferId buffer) const { return {buffer, 0, config_.run.parameters}; }
     ActionId next_id() { return ++last_id_; }
 
     AverageConfig config_;
     JointBooks books_;
-    int active_ = 0;  ///< workers that have a part of the data
     std::vector<Peer> peers_;
+    Members members_;
+    std::vector<RoleId> back_;      ///< that were down, and are to take part again
     BufferId weights_ = no_buffer;  ///< lent to the driver while the next version is made
     BufferId trend_ = no_buffer;    ///< b of the outer step
     Broadcast broadcast_;

@@ -11,8 +11,9 @@ namespace rubato {
 AverageWorker::AverageWorker(const AverageWorkerConfig& config)
     : config_(config),
       steps_(config.worker, config.data),
-      broadcast_(config.worker + 1, config.data.lambda + 1),
-      reduce_(config.worker, config.data.lambda) {
+      members_(config.data.lambda),
+      broadcast_(members_.broadcast(config.worker + 1, 0)),
+      reduce_(fresh_reduce()) {
     books_.worker = config.worker;
 }
 
@@ -30,8 +31,9 @@ void AverageWorker::on(Time now, const Delivered& event, Actions& actions) {
     if (const auto* model = std::get_if<Model>(&event.message)) {
         on_model(now, event, *model, actions);
     } else if (const auto* share = std::get_if<Share>(&event.message)) {
-        reduce_.come(event.from - 1, {event.payload, *share});
-        go_on_reducing(now, actions);
+        on_share(now, event, *share, actions);
+    } else if (const auto* change = std::get_if<Membership>(&event.message)) {
+        on_membership(now, *change, actions);
     } else if (const auto* stop = std::get_if<Stop>(&event.message)) {
         book(now);
         stopping_ = true;
@@ -45,6 +47,12 @@ void AverageWorker::on(Time now, const Delivered& event, Actions& actions) {
 
 // Held up by the slowest worker, moving; the rest is the way of the last means and of the model to whom it came from.
 void AverageWorker::on_model(Time now, const Delivered& event, const Model& model, Actions& actions) {
+    if (model.group > members_.number()) return held_.push_back(event);
+    // After a crash the driver sends it to those who may not have had it.
+    if (model.version <= version_ || given_up_) {
+        if (event.payload.buffer != no_buffer) actions.add<Release>(event.payload.buffer);
+        return;
+    }
     if (!stopping_) {
         const Time wait = now - since_ns_;
         const Time moving = std::clamp<Time>(now - event.started_ns, 0, wait);
@@ -55,10 +63,16 @@ void AverageWorker::on_model(Time now, const Delivered& event, const Model& mode
         ++books_.pulls;
     }
     version_ = model.version;
+    has_contributed_ = false;
+    let_go(kept_.buffer, actions);
     steps_.begin(model.version, model.steps, model.learning_rate, std::exchange(since_ns_, now));
     if (event.payload.buffer != no_buffer) {
         let_go(weights_, actions);
         weights_ = event.payload.buffer;
+        if (model.group != broadcast_group_) {
+            broadcast_ = members_.broadcast(config_.worker + 1, broadcast_group_ = model.group);
+            for (const WorkerId gone : members_.absent()) broadcast_.lose(gone + 1);
+        }
         broadcast_.begin(model, event.payload);
         if (broadcast_.go_on([this] { return next_id(); }, actions)) ++sends_under_way_;
     }
@@ -110,21 +124,83 @@ void AverageWorker::cut_short(Time now, Actions& actions) {
 }
 
 void AverageWorker::contribute(Time now, const Slice& mean, double weight, Actions& actions) {
+    kept_ = mean;
     phase_ = Phase::reducing;
-    reduce_.begin({mean, {version_, 1, weight, now}});
+    if (given_up_) return give_up(now, actions);
+    contributed_ = {version_, 1, weight, now};
+    has_contributed_ = true;
+    reduce_.begin({kept_, contributed_}, true);
     go_on_reducing(now, actions);
+}
+
+void AverageWorker::on_share(Time now, const Delivered& event, const Share& share, Actions& actions) {
+    if (share.group > reduce_.group() && !given_up_) return held_.push_back(event);
+    reduce_.come(event.from - 1, {event.payload, share}, actions);
+    go_on_reducing(now, actions);
+}
+
+void AverageWorker::on_membership(Time now, const Membership& change, Actions& actions) {
+    if (change.number <= members_.number()) return;
+    members_.change(change.worker, change.there);
+    if (!change.there) broadcast_.lose(change.worker + 1);
+    if (change.over) {
+        given_up_ = true;
+        return give_up(now, actions);
+    }
+    if (has_contributed_ && change.round == version_) {
+        renews_ = true;
+        try_renew(now, actions);
+    } else if (!reduce_.begun()) {
+        reduce_.end(actions);
+        reduce_ = fresh_reduce();
+    }
+    take_held(now, actions);
+}
+
+void AverageWorker::take_held(Time now, Actions& actions) {
+    for (const Delivered& event : std::exchange(held_, {})) on(now, event, actions);
+}
+
+void AverageWorker::try_renew(Time now, Actions& actions) {
+    if (!renews_ || share_ != 0 || reduce_.mixing()) return;
+    renews_ = false;
+    reduce_.end(actions);
+    reduce_ = fresh_reduce();
+    book(now);
+    phase_ = Phase::reducing;
+    reduce_.begin({kept_, contributed_}, true);
+    go_on_reducing(now, actions);
+    take_held(now, actions);
+}
+
+void AverageWorker::give_up(Time now, Actions& actions) {
+    renews_ = false;
+    broadcast_.end();
+    for (Delivered& event : held_) let_go(event.payload.buffer, actions);
+    held_.clear();
+    if (phase_ == Phase::passing && broadcast_.done()) return go_on_with_steps(now, actions);
+    // Steps under way end in contribute(); a sum or a message under way asks once more at its end.
+    if (phase_ == Phase::passing || phase_ == Phase::computing || phase_ == Phase::stepping) return;
+    if (reduce_.mixing() || share_ != 0) return;
+    reduce_.end(actions);
+    let_go(kept_.buffer, actions);
+    phase_ = Phase::waiting;
+    try_leave(actions);
 }
 
 void AverageWorker::on(Time now, const Mixed& event, Actions& actions) {
     if (!reduce_.is_of(event)) throw std::logic_error("a mean that the worker did not ask for");
     reduce_.on(event, actions);
+    if (given_up_) return give_up(now, actions);
     go_on_reducing(now, actions);
 }
 
 // Its wait for others below that are not done with their steps is one for the slowest.
 void AverageWorker::go_on_reducing(Time now, Actions& actions) {
+    if (renews_) return try_renew(now, actions);
     reduce_.go_on([this] { return next_id(); }, actions);
     if (!reduce_.done()) return;
+    const bool owns = reduce_.owns();
     const TreeReduce::Sum sum = reduce_.take();
     if (!stopping_) {
         const Time held = std::clamp<Time>(sum.said.ready_ns - since_ns_, 0, now - since_ns_);
@@ -133,10 +209,10 @@ void AverageWorker::go_on_reducing(Time now, Actions& actions) {
         book(now);
     }
     phase_ = Phase::sharing;
-    sharing_ = sum.mean.buffer;
+    sharing_ = owns ? sum.mean.buffer : no_buffer;
     share_ = next_id();
     ++sends_under_way_;
-    actions.add<Send>(share_, reduce_parent(config_.worker) + 1, Channel::gradient, Message(sum.said), sum.mean);
+    actions.add<Send>(share_, reduce_.parent(), Channel::gradient, Message(sum.said), sum.mean);
 }
 
 void AverageWorker::on(Time now, const Taken& event, Actions& actions) {
@@ -146,6 +222,7 @@ void AverageWorker::on(Time now, const Taken& event, Actions& actions) {
         phase_ = Phase::finished;
         actions.workers.push_back(books_);
         let_go(weights_, actions);
+        let_go(kept_.buffer, actions);
         actions.add<Finish>();
         return;
     }
@@ -163,13 +240,16 @@ void AverageWorker::on(Time now, const Taken& event, Actions& actions) {
         share_ = 0;
         let_go(sharing_, actions);
         phase_ = Phase::waiting;
+        if (given_up_) return give_up(now, actions);
+        try_renew(now, actions);
     }
     try_leave(actions);
 }
 
 // Nothing more is sent to it once it has handed on its part of the last round.
 void AverageWorker::try_leave(Actions& actions) {
-    if (!stopping_ || phase_ != Phase::waiting || version_ < stop_version_ || sends_under_way_ > 0 || bye_ != 0) return;
+    if (!stopping_ || phase_ != Phase::waiting || sends_under_way_ > 0 || bye_ != 0) return;
+    if (version_ < stop_version_ && !given_up_) return;
     bye_ = next_id();
     ++sends_under_way_;
     steps_.say_bye(bye_, cancelled_, actions);
@@ -183,6 +263,7 @@ Time& AverageWorker::account(WorkerRow& books) const {
         case Phase::reducing: return books.push_queued_ns;
         case Phase::sharing: return books.push_moving_ns;
         case Phase::waiting:
+        case Phase::down:
         case Phase::finished: break;
     }
     return books.idle_ns;
@@ -206,6 +287,29 @@ void AverageWorker::on(Time now, const Abandoned&, Actions& actions) {
     actions.add<Finish>();
 }
 
+void AverageWorker::on(Time now, const Crashed&, Actions& actions) {
+    book(now);
+    steps_.crash(phase_ == Phase::computing || cancelled_, actions);
+    reduce_.crash(actions);
+    for (Delivered& event : held_) let_go(event.payload.buffer, actions);
+    for (BufferId* buffer : {&weights_, &kept_.buffer, &sharing_}) let_go(*buffer, actions);
+    held_.clear();
+    members_ = Members(config_.data.lambda);
+    broadcast_ = members_.broadcast(config_.worker + 1, broadcast_group_ = 0);
+    reduce_ = fresh_reduce();
+    version_ = stop_version_ = -1;
+    share_ = bye_ = 0;
+    sends_under_way_ = 0;
+    stopping_ = cancelled_ = has_contributed_ = renews_ = given_up_ = false;
+    phase_ = Phase::down;
+}
+
+void AverageWorker::on(Time now, const Restarted&, Actions&) {
+    books_.idle_ns += std::max<Time>(0, now - books_.sum_ns());
+    phase_ = Phase::waiting;
+    since_ns_ = now;
+}
+
 template <class Other>
 void AverageWorker::on(Time, const Other&, Actions&) {
     throw std::logic_error("an event that a worker that averages is not told of");
@@ -217,10 +321,7 @@ std::string AverageWorker::waiting() const {
             if (bye_ != 0) return "waits until its last word is taken by the driver";
             if (stopping_ && version_ >= stop_version_)
                 return "waits for messages under way before it says its last word";
-            return "waits for the joint model, from " +
-                   (version_ < 0 || broadcast_parent(config_.worker + 1) == 0
-                        ? "the driver"
-                        : "worker " + std::to_string(broadcast_parent(config_.worker + 1) - 1));
+            return "waits for the joint model";
         case Phase::passing: return "passes the joint model on to worker " + std::to_string(broadcast_.sends_to() - 1);
         case Phase::computing: return "computes gradient " + std::to_string(steps_.record().worker_seq);
         case Phase::stepping: return "takes a step of its own";
@@ -229,8 +330,9 @@ std::string AverageWorker::waiting() const {
                                            : "waits for what worker " + std::to_string(reduce_.waits_for()) + " has";
         case Phase::sharing:
             return "waits until " +
-                   (config_.worker == 0 ? "the driver" : "worker " + std::to_string(reduce_parent(config_.worker))) +
+                   (reduce_.parent() == 0 ? "the driver" : "worker " + std::to_string(reduce_.parent() - 1)) +
                    " takes what it has";
+        case Phase::down: return "is down";
         case Phase::finished: return "";
     }
     return "";

@@ -4,10 +4,12 @@
 
 #include "core/averaging/broadcast.hpp"
 #include "core/averaging/local_steps.hpp"
+#include "core/averaging/members.hpp"
 #include "core/averaging/tree_reduce.hpp"
 #include "core/let_go.hpp"
 
 #include <string>
+#include <vector>
 
 namespace rubato {
 
@@ -33,7 +35,7 @@ public:
 
 private:
     /// For the joint model; passing it on; its steps; until the means below it are added; until that is taken.
-    enum class Phase : std::uint8_t { waiting, passing, computing, stepping, reducing, sharing, finished };
+    enum class Phase : std::uint8_t { waiting, passing, computing, stepping, reducing, sharing, down, finished };
 
     void on(Time now, const Start& event, Actions& actions);
     void on(Time now, const Delivered& event, Actions& actions);
@@ -43,11 +45,21 @@ private:
     void on(Time now, const Applied& event, Actions& actions);
     void on(Time now, const Mixed& event, Actions& actions);
     void on(Time now, const Abandoned& event, Actions& actions);
+    void on(Time now, const Crashed& event, Actions& actions);
+    void on(Time now, const Restarted& event, Actions& actions);
     /// Events that it is not told of.
     template <class Other>
     void on(Time now, const Other& event, Actions& actions);
 
     void on_model(Time now, const Delivered& event, const Model& model, Actions& actions);
+    void on_share(Time now, const Delivered& event, const Share& share, Actions& actions);
+    void on_membership(Time now, const Membership& change, Actions& actions);
+    /// Of what came before the word on those among whom it goes, what can be looked at now.
+    void take_held(Time now, Actions& actions);
+    /// The reduce begins anew, as soon as nothing of the old one is under way.
+    void try_renew(Time now, Actions& actions);
+    /// No collective matters any more.
+    void give_up(Time now, Actions& actions);
     /// The next step, or the end of them.
     void go_on_with_steps(Time now, Actions& actions);
     /// The run ends in the middle of the steps.
@@ -55,6 +67,7 @@ private:
     /// The steps are done: what the round has from this worker.
     void contribute(Time now, const Slice& mean, double weight, Actions& actions);
     void go_on_reducing(Time now, Actions& actions);
+    TreeReduce fresh_reduce() const { return members_.reduce(config_.worker, false); }
     void try_leave(Actions& actions);
     /// What the present phase took so far goes to its account.
     void book(Time now);
@@ -66,8 +79,14 @@ private:
     BufferId weights_ = no_buffer;  ///< the joint model, then its own; handed over to the sum
     Version version_ = -1;          ///< of the joint model that it has last had
     LocalSteps steps_;
+    Members members_;
     Broadcast broadcast_;
+    int broadcast_group_ = 0;
     TreeReduce reduce_;
+    Slice kept_;         ///< its contribution to the round, until the next one
+    Share contributed_;  ///< what it said of that
+    bool has_contributed_ = false, renews_ = false, given_up_ = false;
+    std::vector<Delivered> held_;  ///< of changes of the members that it has not been told of
     BufferId sharing_ = no_buffer;
     ActionId share_ = 0, bye_ = 0;
     std::int64_t sends_under_way_ = 0;

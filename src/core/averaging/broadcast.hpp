@@ -5,6 +5,7 @@
 
 #include "core/action.hpp"
 
+#include <algorithm>
 #include <utility>
 #include <vector>
 
@@ -30,10 +31,8 @@ inline int broadcast_parent(int node) {
 class Broadcast {
 public:
     Broadcast() = default;
-    Broadcast(RoleId node, RoleId nodes) {
-        for (const int child : broadcast_children(node, nodes)) children_.push_back(child);
-        next_ = children_.size();
-    }
+    /// children: roles, in the order in which they are sent to.
+    explicit Broadcast(std::vector<RoleId> children) : children_(std::move(children)), next_(children_.size()) {}
     void begin(const Model& model, const Slice& payload) {
         model_ = model;
         payload_ = payload;
@@ -46,6 +45,13 @@ public:
         actions.add<Send>(sending_ = next_id(), children_[next_++], Channel::weights, Message(model_), payload_);
         return true;
     }
+    /// One that has crashed is no longer sent to.
+    void lose(RoleId role) {
+        const auto at = std::find(children_.begin() + static_cast<std::ptrdiff_t>(next_), children_.end(), role);
+        if (at != children_.end()) children_.erase(at);
+    }
+    /// No further one is.
+    void end() { next_ = children_.size(); }
     bool is_of(const Taken& event) const { return sending_ != 0 && sending_ == event.id; }
     void on(const Taken&) { sending_ = 0; }
     bool done() const { return sending_ == 0 && next_ == children_.size(); }

@@ -4,6 +4,7 @@
 
 #include "core/action.hpp"
 #include "core/dealer.hpp"
+#include "core/let_go.hpp"
 
 #include <utility>
 #include <vector>
@@ -79,6 +80,15 @@ public:
         GradientRow row = unapplied_row(worker_, record_, Outcome::cancelled);
         row.end_ns = row.push_ns = -1;
         actions.gradients.push_back(row);
+    }
+
+    /// States what is lost with the worker; begun: also the last gradient.
+    void crash(bool begun, Actions& actions) {
+        for (const Told& it : told_) actions.gradients.push_back(unapplied_row(worker_, it.record, Outcome::cancelled));
+        pushes_ -= static_cast<std::int64_t>(told_.size());
+        told_.clear();
+        if (begun) leave_over(true, actions);
+        let_go(gradient_, actions);
     }
 
     const Push& record() const { return record_; }  ///< of the last gradient

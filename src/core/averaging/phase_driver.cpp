@@ -20,8 +20,9 @@ PhaseDriver::PhaseDriver(const PhaseConfig& config)
     : config_(config),
       books_(config.run),
       peers_(static_cast<std::size_t>(config.run.lambda)),
+      members_(config.run.lambda),
       shards_(config.parts.size()),
-      sends_(0, config.run.lambda + 1) {
+      sends_(members_.broadcast(0, 0)) {
     if (static_cast<int>(config.parts.size()) < config.phases.phases)
         throw std::invalid_argument("a phase of the driver would have no shard of its own");
 }
@@ -53,6 +54,8 @@ void PhaseDriver::go_on(Time now, Actions& actions) {
     if (making_ == Making::rest) return;
     while (go_on_in_cycle(now, actions)) {
         if (stopping_) break;
+        if (members_.size() == 0 && back_.empty()) return;  // until one is back
+        take_back(actions);
         plan_ = plan_cycle(config_.phases.phases, static_cast<int>(shards_.size()), ++cycle_);
         reduce_ = prepare_ = broadcast_ = Stage::waits;
     }
@@ -92,14 +95,18 @@ void PhaseDriver::begin_broadcast(Time now, Actions& actions) {
     }
     broadcast_ = Stage::runs;
     it.round.broadcast_begin_ns = now;
-    received_ = 0;
-    ++broadcasts_;
-    sends_.begin({books_.version(), 0, 0, 0}, part(plan_.broadcast, it.published));
+    for (Peer& peer : peers_) {
+        peer.received = false;
+        peer.broadcasts += !peer.down;
+    }
+    if (sent_.group != members_.number()) sends_ = members_.broadcast(0, members_.number());
+    sent_ = {books_.version(), 0, 0, 0, members_.number(), ++broadcasts_};
+    sends_.begin(sent_, part(plan_.broadcast, it.published));
     if (sends_.go_on([this] { return next_id(); }, actions)) ++sends_under_way_;
 }
 
 void PhaseDriver::try_end_broadcast(Time now) {
-    if (broadcast_ != Stage::runs || !sends_.done() || received_ < config_.run.lambda) return;
+    if (broadcast_ != Stage::runs || !sends_.done() || !all_received()) return;
     broadcast_ = Stage::done;
     shard(plan_.broadcast).round.broadcast_end_ns = now;
 }
@@ -110,8 +117,8 @@ void PhaseDriver::begin_reduce(Time now, Actions& actions) {
         return;
     }
     reduce_ = Stage::runs;
-    exchanged_ = 0;
     summed_ = false;
+    reduce_group_ = members_.number();
     ++exchanges_;
     Shard& it = shard(plan_.reduce);
     state_round(it, actions);
@@ -122,13 +129,16 @@ void PhaseDriver::begin_reduce(Time now, Actions& actions) {
     it.in_round = true;
     rate_ = books_.rate();
     for (RoleId role = 1; role <= config_.run.lambda; ++role) {
+        if (peer(role).down) continue;
+        peer(role).exchanged = false;
+        ++peer(role).exchanges;
         ++sends_under_way_;
-        actions.send<Exchange>(next_id(), role, Channel::control, {}, plan_.reduce, rate_);
+        actions.send<Exchange>(next_id(), role, Channel::control, {}, plan_.reduce, rate_, exchanges_);
     }
 }
 
 void PhaseDriver::try_end_reduce(Time now) {
-    if (reduce_ != Stage::runs || !summed_ || exchanged_ < config_.run.lambda) return;
+    if (reduce_ != Stage::runs || !summed_ || !all_exchanged()) return;
     reduce_ = Stage::done;
     Shard& it = shard(plan_.reduce);
     it.round.reduce_end_ns = now;
@@ -238,8 +248,9 @@ void PhaseDriver::on(Time now, const Delivered& event, Actions& actions) {
     if (const auto* push = std::get_if<Push>(&event.message)) {
         take(event.from - 1, *push, actions);
     } else if (const auto* exchanged = std::get_if<Exchanged>(&event.message)) {
+        if (reduce_ != Stage::runs || exchanged->group != reduce_group_) return;  // it will once more
         Shard& it = shard(exchanged->shard);
-        ++exchanged_;
+        from.exchanged = true;
         ++it.round.workers;
         it.round.steps += exchanged->steps;
         it.rows.insert(it.rows.end(), from.rows.begin(), from.rows.end());
@@ -248,11 +259,16 @@ void PhaseDriver::on(Time now, const Delivered& event, Actions& actions) {
                                      exchanged->asked_ns, exchanged->begin_ns, exchanged->end_ns});
         try_end_reduce(now);
     } else if (const auto* share = std::get_if<Share>(&event.message)) {
+        if (reduce_ != Stage::runs || summed_ ||
+            share->group != reduce_group_) {  // of members that are no longer these
+            BufferId mean = event.payload.buffer;
+            return let_go(mean, actions);
+        }
         shard(plan_.reduce).sum = {event.payload, *share};
         summed_ = true;
         try_end_reduce(now);
     } else if (std::holds_alternative<Received>(event.message)) {
-        ++received_;
+        from.received = true;
         try_end_broadcast(now);
     } else if (const auto* bye = std::get_if<Bye>(&event.message)) {
         from.expected = bye->pushes;
@@ -297,10 +313,17 @@ void PhaseDriver::on(Time now, const Interrupted&, Actions& actions) {
 void PhaseDriver::begin_stop(Status status, Actions& actions) {
     stopping_ = true;
     status_ = status;
-    for (RoleId role = 1; role <= config_.run.lambda; ++role) {
-        ++sends_under_way_;
-        actions.send<Stop>(next_id(), role, Channel::control, {}, broadcasts_, exchanges_);
+    for (RoleId role = 1; role <= config_.run.lambda; ++role)
+        if (!peer(role).down) send_stop(role, actions);
+    for (const RoleId role : std::exchange(back_, {})) {
+        peer(role).down = false;
+        send_stop(role, actions);
     }
+}
+
+void PhaseDriver::send_stop(RoleId role, Actions& actions) {
+    ++sends_under_way_;
+    actions.send<Stop>(next_id(), role, Channel::control, {}, peer(role).broadcasts, peer(role).exchanges);
 }
 
 void PhaseDriver::leave_over(Actions& actions) {
@@ -317,7 +340,7 @@ void PhaseDriver::try_finish(Time now, Actions& actions) {
     if (books_.final_evaluation_due()) books_.evaluate(now, next_id(), weights_, actions);
     if (sends_under_way_ > 0 || books_.evaluating()) return;
     for (const Peer& it : peers_)
-        if (!it.bye || it.told < it.expected) return;
+        if (!it.down && (!it.bye || it.told < it.expected)) return;
     leave_over(actions);
     for (Shard& it : shards_) {
         state_round(it, actions);
@@ -357,12 +380,14 @@ std::string PhaseDriver::waiting() const {
     if (making_ != Making::nothing) return "makes shard " + std::to_string(making_shard_) + " of the joint model ready";
     if (reduce_ == Stage::runs)
         return "waits for the mean of shard " + std::to_string(plan_.reduce) + ", to which " +
-               std::to_string(exchanged_) + " of " + std::to_string(peers_.size()) + " workers have done their part";
+               std::to_string(count([](const Peer& it) { return it.exchanged; })) + " of " +
+               std::to_string(members_.size()) + " workers have done their part";
     if (broadcast_ == Stage::runs)
         return "waits until shard " + std::to_string(plan_.broadcast) +
-               " is with all workers: " + std::to_string(received_) + " of " + std::to_string(peers_.size()) +
-               " have it";
+               " is with all workers: " + std::to_string(count([](const Peer& it) { return it.received; })) + " of " +
+               std::to_string(members_.size()) + " have it";
     if (stopping_) return "waits for the last words of the workers";
+    if (members_.size() == 0) return "waits for any worker to be back";
     return "waits for an evaluation";
 }
 

@@ -11,6 +11,7 @@
 
 #include "core/averaging/broadcast.hpp"
 #include "core/averaging/joint_books.hpp"
+#include "core/averaging/members.hpp"
 #include "core/averaging/phase_plan.hpp"
 #include "core/averaging/tree_reduce.hpp"
 #include "core/dealer.hpp"
@@ -50,6 +51,10 @@ private:
         std::int64_t told = 0;          ///< of the run
         std::int64_t expected = -1;     ///< of the run, said by its Bye
         bool bye = false;
+        std::int64_t exchanges = 0, broadcasts = 0;  ///< that it takes part in, since it began
+        bool received = false;                       ///< what is broadcast
+        bool exchanged = false;                      ///< its part of what is reduced
+        bool down = false;                           ///< or back, but not yet among the members
         bool operator==(const Peer&) const = default;
     };
     /// What is known of a shard between its reduce and the end of its broadcast.
@@ -73,6 +78,8 @@ private:
     void on(Time now, const TimerFired& event, Actions& actions);
     void on(Time now, const Interrupted& event, Actions& actions);
     void on(Time now, const PeerLost& event, Actions& actions);
+    void on(Time now, const PeerDown& event, Actions& actions);
+    void on(Time now, const PeerBack& event, Actions& actions);
     void on(Time now, const Abandoned& event, Actions& actions);
     /// Events that it is not told of.
     template <class Other>
@@ -93,6 +100,28 @@ private:
     void begin_stop(Status status, Actions& actions);
     void try_finish(Time now, Actions& actions);
     void leave_over(Actions& actions);
+    void send_stop(RoleId role, Actions& actions);
+    // phase_driver_faults.cpp
+    /// Those that are back take part from this cycle on.
+    void take_back(Actions& actions);
+    void tell(RoleId role, const Membership& change, Actions& actions);
+    /// Of the steps of a lost worker, those that are in no mean.
+    void drop_rows(WorkerId worker, bool of_reduce, Actions& actions);
+    /// Nobody is left for the stages under way.
+    void end_stages(Actions& actions);
+    /// Members of whom it holds.
+    template <class Holds>
+    int count(Holds&& holds) const {
+        int number = 0;
+        for (const Peer& it : peers_) number += !it.down && holds(it);
+        return number;
+    }
+    bool all_received() const {
+        return count([](const Peer& it) { return !it.received; }) == 0;
+    }
+    bool all_exchanged() const {
+        return count([](const Peer& it) { return !it.exchanged; }) == 0;
+    }
     Slice part(int shard, BufferId buffer) const;
     bool moves() const { return !config_.phases.gamma.zero(); }
     Peer& peer(RoleId role) { return peers_.at(static_cast<std::size_t>(role - 1)); }
@@ -102,6 +131,8 @@ private:
     PhaseConfig config_;
     JointBooks books_;
     std::vector<Peer> peers_;
+    Members members_;
+    std::vector<RoleId> back_;  ///< that were down, and are to take part again
     std::vector<Shard> shards_;
     BufferId weights_ = no_buffer;  ///< x; lent while it is made
     BufferId motion_ = no_buffer;   ///< v
@@ -109,8 +140,8 @@ private:
     CyclePlan plan_;
     Stage reduce_ = Stage::done, prepare_ = Stage::done, broadcast_ = Stage::done;
     Broadcast sends_;
-    int received_ = 0;   ///< workers that have what is broadcast
-    int exchanged_ = 0;  ///< workers that have handed on their part
+    Model sent_;            ///< what is broadcast
+    int reduce_group_ = 0;  ///< Membership::number of those among whom is reduced
     bool summed_ = false;
     Making making_ = Making::nothing;
     int making_shard_ = -1;

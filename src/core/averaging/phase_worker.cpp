@@ -15,8 +15,9 @@ PhaseWorker::PhaseWorker(const PhaseWorkerConfig& config)
       steps_(config.worker, config.data),
       tau_(config.parts.size(), 0),
       pulled_(config.parts.size(), 0),
-      broadcast_(config.worker + 1, config.data.lambda + 1),
-      reduce_(config.worker, config.data.lambda, true) {
+      members_(config.data.lambda),
+      broadcast_(members_.broadcast(config.worker + 1, 0)),
+      reduce_(fresh_reduce()) {
     books_.worker = config.worker;
 }
 
@@ -37,11 +38,14 @@ void PhaseWorker::on(Time now, const Delivered& event, Actions& actions) {
     if (const auto* exchange = std::get_if<Exchange>(&event.message)) {
         on_exchange(now, *exchange, actions);
     } else if (const auto* model = std::get_if<Model>(&event.message)) {
-        on_model(now, *model, event.payload, actions);
+        on_model(now, event, *model, actions);
     } else if (const auto* share = std::get_if<Share>(&event.message)) {
-        reduce_.come(event.from - 1, {event.payload, *share});
+        if (share->group > reduce_.group() && !given_up_) return held_.push_back(event);
+        reduce_.come(event.from - 1, {event.payload, *share}, actions);
         go_on_reducing(actions);
         try_leave(actions);
+    } else if (const auto* change = std::get_if<Membership>(&event.message)) {
+        on_membership(now, *change, actions);
     } else if (const auto* stop = std::get_if<Stop>(&event.message)) {
         book(now);
         stopping_ = true;
@@ -57,10 +61,7 @@ void PhaseWorker::on(Time now, const Delivered& event, Actions& actions) {
 void PhaseWorker::on_exchange(Time now, const Exchange& exchange, Actions& actions) {
     rate_ = exchange.learning_rate;
     if (exchange.shard < 0) {
-        if (stopping_) return rest(now, actions);
-        if (!pulls()) return at_boundary(now, actions);
-        mix(Phase::preparing, now, actions).add(weights_, 1);
-        return;
+        return begin(now, actions);
     }
     ++exchanges_;
     exchange_ = exchange;
@@ -70,11 +71,34 @@ void PhaseWorker::on_exchange(Time now, const Exchange& exchange, Actions& actio
     if (phase_ == Phase::resting) at_boundary(now, actions);
 }
 
-void PhaseWorker::on_model(Time, const Model& model, const Slice& payload, Actions& actions) {
+void PhaseWorker::begin(Time now, Actions& actions) {
+    if (stopping_) return rest(now, actions);
+    if (!pulls()) return at_boundary(now, actions);
+    mix(Phase::preparing, now, actions).add(weights_, 1);
+}
+
+void PhaseWorker::on_model(Time now, const Delivered& event, const Model& model, Actions& actions) {
+    if (model.group > members_.number()) return held_.push_back(event);
+    if (model.number < 0) {  // it is back, and begins anew
+        weights_ = event.payload.buffer;
+        rate_ = model.learning_rate;
+        version_ = model.version;
+        return begin(now, actions);
+    }
+    // After a crash the driver sends it to those who may not have had it.
+    if (model.number <= broadcast_number_ || given_up_) {
+        actions.add<Release>(event.payload.buffer);
+        return;
+    }
+    broadcast_number_ = model.number;
     ++broadcasts_;
     if (!stopping_) ++books_.pulls;
-    sent_.push_back({model, payload});
-    broadcast_.begin(model, payload);
+    sent_.push_back({model, event.payload});
+    if (model.group != broadcast_group_) {
+        broadcast_ = members_.broadcast(config_.worker + 1, broadcast_group_ = model.group);
+        for (const WorkerId gone : members_.absent()) broadcast_.lose(gone + 1);
+    }
+    broadcast_.begin(model, event.payload);
     go_on_broadcasting(actions);
 }
 
@@ -91,7 +115,8 @@ void PhaseWorker::go_on_broadcasting(Actions& actions) {
 void PhaseWorker::at_boundary(Time now, Actions& actions) {
     if (stopping_) return rest(now, actions);
     book(now);
-    if (!exchange_ || share_ != 0) return begin_step(now, actions);
+    try_renew(now, actions);
+    if (!exchange_ || share_ != 0 || renews_) return begin_step(now, actions);
     exchanged_.begin_ns = now;
     const Range& part = config_.parts[static_cast<std::size_t>(exchange_->shard)];
     Mix& copy = mix(Phase::copying, now, actions);
@@ -108,6 +133,8 @@ void PhaseWorker::contribute(Time now, BufferId copy, Actions& actions) {
     const double weight = config_.phases.by_steps ? static_cast<double>(exchanged_.steps) : 1;
     Slice mean;
     if (copy != no_buffer) mean = {copy, config_.parts[shard].first, config_.parts[shard].count};
+    contributed_ = exchange_;
+    exchanged_.group = reduce_.group();
     reduce_.begin({mean, {version_, 1, weight, now}}, false);
     go_on_reducing(actions);
 }
@@ -209,11 +236,18 @@ Mix& PhaseWorker::mix(Phase phase, Time now, Actions& actions) {
 void PhaseWorker::on(Time now, const Mixed& event, Actions& actions) {
     if (reduce_.is_of(event)) {
         reduce_.on(event, actions);
+        if (given_up_) return give_up(now, actions);
+        try_renew(now, actions);
         go_on_reducing(actions);
+        if (phase_ == Phase::resting && exchange_) at_boundary(now, actions);
         return;
     }
     if (mixing_ == 0 || event.id != mixing_) throw std::logic_error("a sum that the worker did not ask for");
     mixing_ = 0;
+    if (given_up_ && phase_ == Phase::copying) {
+        actions.add<Release>(event.out);
+        return rest(now, actions);
+    }
     switch (phase_) {
         case Phase::preparing: joint_ = event.out; return at_boundary(now, actions);
         case Phase::copying: contribute(now, event.out, actions); return take_next(now, actions);
@@ -222,7 +256,7 @@ void PhaseWorker::on(Time now, const Mixed& event, Actions& actions) {
             version_ = std::max(version_, sent_.front().model.version);
             let_go(sent_.front().payload.buffer, actions);
             sent_.pop_front();
-            return take_next(now, actions);
+            return given_up_ ? rest(now, actions) : take_next(now, actions);
         case Phase::pulling: weights_ = event.out; return stopping_ ? rest(now, actions) : compute(now, actions);
         case Phase::drawing: gradient_ = event.out; return take_step(now, actions);
         default: throw std::logic_error("a sum that belongs to nothing");
@@ -230,13 +264,14 @@ void PhaseWorker::on(Time now, const Mixed& event, Actions& actions) {
 }
 
 void PhaseWorker::go_on_reducing(Actions& actions) {
+    if (renews_) return;
     reduce_.go_on([this] { return next_id(); }, actions);
     if (!reduce_.done()) return;
     const TreeReduce::Sum sum = reduce_.take();
     sharing_ = sum.mean.buffer;
     share_ = next_id();
     ++sends_under_way_;
-    actions.add<Send>(share_, reduce_parent(config_.worker) + 1, Channel::gradient, Message(sum.said), sum.mean);
+    actions.add<Send>(share_, reduce_.parent(), Channel::gradient, Message(sum.said), sum.mean);
 }
 
 void PhaseWorker::on(Time now, const Taken& event, Actions& actions) {
@@ -252,10 +287,13 @@ void PhaseWorker::on(Time now, const Taken& event, Actions& actions) {
     }
     if (broadcast_.is_of(event)) {
         broadcast_.on(event);
+        if (given_up_) return give_up(now, actions);
         go_on_broadcasting(actions);
     } else if (event.id == share_) {
         share_ = 0;
         let_go(sharing_, actions);
+        if (given_up_) return give_up(now, actions);
+        try_renew(now, actions);
         if (phase_ == Phase::resting && exchange_) at_boundary(now, actions);
     }
     try_leave(actions);
@@ -266,6 +304,7 @@ void PhaseWorker::rest(Time now, Actions& actions) {
     phase_ = Phase::resting;
     if (!stopping_) return;
     let_go(gradient_, actions);
+    if (given_up_) return give_up(now, actions);
     if (exchange_ && share_ == 0) {
         exchanged_.begin_ns = now;
         contribute(now, no_buffer, actions);
@@ -279,9 +318,10 @@ void PhaseWorker::rest(Time now, Actions& actions) {
 }
 
 void PhaseWorker::try_leave(Actions& actions) {
-    if (!stopping_ || phase_ != Phase::resting || exchanges_ < exchanges_expected_ || exchange_ || reduce_.begun() ||
-        broadcasts_ < broadcasts_expected_ || !broadcast_.done() || sends_under_way_ > 0 || bye_ != 0)
-        return;
+    if (!stopping_ || phase_ != Phase::resting || sends_under_way_ > 0 || bye_ != 0) return;
+    const bool others_wait = exchanges_ < exchanges_expected_ || exchange_ || reduce_.begun() || renews_ ||
+                             broadcasts_ < broadcasts_expected_ || !broadcast_.done();
+    if (others_wait && !given_up_) return;
     bye_ = next_id();
     ++sends_under_way_;
     steps_.say_bye(bye_, cancelled_, actions);
@@ -298,6 +338,7 @@ Time& PhaseWorker::account(WorkerRow& books) const {
         case Phase::taking: return books.pull_moving_ns;
         case Phase::waiting:
         case Phase::resting:
+        case Phase::down:
         case Phase::finished: break;
     }
     return books.idle_ns;
@@ -336,6 +377,7 @@ std::string PhaseWorker::waiting() const {
         case Phase::computing: return "computes gradient " + std::to_string(steps_.record().worker_seq);
         case Phase::drawing:
         case Phase::stepping: return "takes a step of its own";
+        case Phase::down: return "is down";
         case Phase::finished: return "";
         case Phase::resting: break;
     }

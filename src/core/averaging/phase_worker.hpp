@@ -5,6 +5,7 @@
 
 #include "core/averaging/broadcast.hpp"
 #include "core/averaging/local_steps.hpp"
+#include "core/averaging/members.hpp"
 #include "core/averaging/phase_driver.hpp"
 #include "core/averaging/tree_reduce.hpp"
 #include "core/let_go.hpp"
@@ -50,6 +51,7 @@ private:
         drawing,
         stepping,
         resting,
+        down,
         finished
     };
     /// What it has been sent of the joint model.
@@ -67,12 +69,23 @@ private:
     void on(Time now, const Applied& event, Actions& actions);
     void on(Time now, const Mixed& event, Actions& actions);
     void on(Time now, const Abandoned& event, Actions& actions);
+    void on(Time now, const Crashed& event, Actions& actions);
+    void on(Time now, const Restarted& event, Actions& actions);
     /// Events that it is not told of.
     template <class Other>
     void on(Time now, const Other& event, Actions& actions);
 
     void on_exchange(Time now, const Exchange& exchange, Actions& actions);
-    void on_model(Time now, const Model& model, const Slice& payload, Actions& actions);
+    void on_model(Time now, const Delivered& event, const Model& model, Actions& actions);
+    void begin(Time now, Actions& actions);
+    // phase_worker_faults.cpp
+    void on_membership(Time now, const Membership& change, Actions& actions);
+    /// The reduce begins anew, as soon as nothing of the old one is under way.
+    void try_renew(Time now, Actions& actions);
+    /// Of what came before the word on those among whom it goes, what can be looked at now.
+    void take_held(Time now, Actions& actions);
+    void give_up(Time now, Actions& actions);
+    TreeReduce fresh_reduce() const { return members_.reduce(config_.worker, true); }
     /// Between two steps.
     void at_boundary(Time now, Actions& actions);
     void take_next(Time now, Actions& actions);
@@ -108,8 +121,14 @@ private:
     std::optional<Exchange> exchange_;  ///< that is not done with
     Exchanged exchanged_;
     std::deque<Sent> sent_;  ///< the last one may not have been passed on
+    Members members_;
     Broadcast broadcast_;
+    int broadcast_group_ = 0;
+    std::int64_t broadcast_number_ = 0;
     TreeReduce reduce_;
+    std::optional<Exchange> contributed_;  ///< the last one that it handed on its part for
+    bool renews_ = false, given_up_ = false;
+    std::vector<Delivered> held_;  ///< of changes of the members that it has not been told of
     BufferId sharing_ = no_buffer;
     ActionId share_ = 0, mixing_ = 0, bye_ = 0;
     std::int64_t exchanges_ = 0, broadcasts_ = 0;  ///< that it was told of

@@ -7,6 +7,7 @@
 
 #include "core/action.hpp"
 
+#include <algorithm>
 #include <utility>
 #include <vector>
 
@@ -33,20 +34,36 @@ public:
     };
 
     TreeReduce() = default;
-    /// beside: the member computes meanwhile.
-    TreeReduce(int rank, int size, bool beside = false)
-        : children_(reduce_children(rank, size)), came_(children_.size()), beside_(beside) {}
+    /// children: workers, in the order in which they are added; parent: the role that it hands its sum to; group: which
+    /// reduces of the same members have in common (core/averaging/members.hpp). beside: the member computes meanwhile.
+    TreeReduce(std::vector<WorkerId> children, RoleId parent, int group, bool beside)
+        : children_(std::move(children)), came_(children_.size()), parent_(parent), group_(group), beside_(beside) {}
 
-    /// The member's own contribution; takes over its reference to the payload. lent: others may hold it, too.
-    void begin(const Sum& own, bool lent = true) {
+    /// The member's own contribution. kept: the reference to it remains the member's, for as long as the reduce lasts
+    /// and the sum is under way; otherwise it is taken over, and nobody else has one.
+    void begin(const Sum& own, bool kept) {
         sum_ = own;
+        sum_.said.group = group_;
         begun_ = true;
-        own_ = !lent && own.mean.buffer != no_buffer;
+        own_ = !kept && own.mean.buffer != no_buffer;
     }
     /// That of a child has come, which may be before the member's own; takes over the reference.
-    void come(int rank, const Sum& sum) {
-        for (std::size_t i = 0; i < children_.size(); ++i)
-            if (children_[i] == rank) came_[i] = {true, sum};
+    void come(WorkerId worker, const Sum& sum, Actions& actions) {
+        const auto child = std::find(children_.begin(), children_.end(), worker);
+        if (sum.said.group == group_ && child != children_.end()) {
+            came_[static_cast<std::size_t>(child - children_.begin())] = {true, sum};
+        } else {  // of members that are no longer these
+            Slice mean = sum.mean;
+            drop(mean, actions);
+        }
+    }
+    /// What has been summed so far is given up.
+    void end(Actions& actions) {
+        if (own_) drop(sum_.mean, actions);
+        for (Came& it : came_) drop(it.sum.mean, actions);
+        begun_ = own_ = false;
+        came_.clear();
+        children_.clear();
     }
     /// Adds what can be added now; to be called after every event of its own.
     template <class NextId>
@@ -62,7 +79,9 @@ public:
             said.workers = workers;
             if (other.said.ready_ns > said.ready_ns) said.ready_ns = other.said.ready_ns;
             if (sum_.mean.buffer == no_buffer || other.mean.buffer == no_buffer) {
-                drop(sum_.mean, actions);
+                if (own_) drop(sum_.mean, actions);
+                sum_.mean = {};
+                own_ = false;
                 drop(came_[next_].sum.mean, actions);
                 came_[next_++] = {};
                 continue;
@@ -78,10 +97,14 @@ public:
             if (own_) mix.out = sum_.mean.buffer;  // a mean of its own, which nobody else has
         }
     }
+    /// With the member: what a sum under way would give has nobody to go to.
+    void crash(Actions& actions) {
+        if (std::exchange(mixing_, 0) != 0) own_ = false;
+        end(actions);
+    }
     bool is_of(const Mixed& event) const { return mixing_ != 0 && mixing_ == event.id; }
     void on(const Mixed& event, Actions& actions) {
         mixing_ = 0;
-        if (!own_) actions.add<Release>(sum_.mean.buffer);
         own_ = true;
         sum_.mean.buffer = event.out;
         drop(came_[next_].sum.mean, actions);
@@ -92,7 +115,12 @@ public:
     bool begun() const { return begun_; }
     /// The first child that is missing; -1: none is.
     int waits_for() const { return next_ < children_.size() && !came_[next_].there ? children_[next_] : -1; }
-    /// Once done, the sum, with the reference to it; and from the beginning.
+    bool mixing() const { return mixing_ != 0; }
+    int group() const { return group_; }
+    RoleId parent() const { return parent_; }
+    /// Whether the sum is another buffer than the member's own contribution, with a reference of its own.
+    bool owns() const { return own_; }
+    /// Once done, the sum, with the reference to it if it owns() one; and from the beginning.
     Sum take() {
         begun_ = own_ = false;
         next_ = 0;
@@ -111,8 +139,10 @@ private:
         slice = {};
     }
 
-    std::vector<int> children_;
+    std::vector<WorkerId> children_;
     std::vector<Came> came_;  ///< by child
+    RoleId parent_ = 0;
+    int group_ = 0;
     bool beside_ = false;
     std::size_t next_ = 0;  ///< child that is added next
     Sum sum_;

@@ -243,6 +243,10 @@ void Recomputation::on(RoleId role, const Abandoned&) {
     its.computing.clear();
 }
 
+void Recomputation::on(RoleId role, const Restarted&) {
+    seat(role).down = false;
+}
+
 // What was on its way from or to it arrives nowhere.
 void Recomputation::on(RoleId role, const Crashed&) {
     auto& its = seat(role);
@@ -256,6 +260,10 @@ void Recomputation::on(RoleId role, const Crashed&) {
         for (const BufferId each : {step.first, step.second})
             if (each != no_buffer) buffers_.release(each);
     its.steps.clear();
+    for (const auto& [id, result] : its.results) buffers_.release(result);
+    its.results.clear();
+    its.optimizer.reset();
+    its.down = true;
     its.untaken.clear();
     for (auto& [key, sent] : channels_) {
         if (std::get<0>(key) != role && std::get<1>(key) != role) continue;

@@ -121,6 +121,7 @@ private:
         std::unique_ptr<learn::Optimizer> optimizer;  ///< of a worker that takes steps with one
         bool abandoned = false;                       ///< what it still asks for is not carried out
         bool finished = false;
+        bool down = false;
     };
     struct Sent {
         ActionId id = 0;
@@ -160,6 +161,7 @@ private:
     void on(RoleId role, const Abandoned& event);
     void on(RoleId role, const Stepped& event);
     void on(RoleId role, const Crashed& event);
+    void on(RoleId role, const Restarted& event);
     void on(RoleId role, const Placed& event);
     void on(RoleId role, const Mixed& event);
     /// Events that move no buffer.

@@ -8,6 +8,7 @@ namespace rubato::sim {
 void Recomputation::act(RoleId role, const Send& action, const Actions&) {
     if (action.to < 0 || static_cast<std::size_t>(action.to) >= seats_.size())
         throw InconsistentLog(name_of(role) + " sends to a role that the scenario has not");
+    if (seat(action.to).down || seat(action.to).finished) return;  // nobody is there
     const BufferId payload = action.payload.buffer;
     channels_[{role, action.to, action.channel}].push_back(
         {action.id, action.message, payload == no_buffer ? no_buffer : buffers_.share(handle(role, payload), -1)});

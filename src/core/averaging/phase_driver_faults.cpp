@@ -1,0 +1,111 @@
+// Workers of averaging in phases that crash and come back (Langer et al. 2018, section 5.3): the rest go on with K - 1,
+// their models as they are.
+//
+// A reduce to which the mean has not come begins anew among those who are left, each of whom copies its part once more;
+// whoever was to have a broadcast shard from the lost one has it from the driver. Steps of the lost worker that are in
+// no mean are lost with it. A worker that is back begins from the whole joint model, with the next cycle.
+#include "core/averaging/phase_driver.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace rubato {
+
+void PhaseDriver::tell(RoleId role, const Membership& change, Actions& actions) {
+    ++sends_under_way_;
+    actions.add<Send>(next_id(), role, Channel::control, Message(change), Slice{});
+}
+
+void PhaseDriver::drop_rows(WorkerId worker, bool of_reduce, Actions& actions) {
+    const auto drop = [&](std::vector<GradientRow>& rows) {
+        for (GradientRow& row : rows) {
+            if (row.worker != worker) continue;
+            row.outcome = Outcome::dropped;
+            actions.gradients.push_back(row);
+        }
+        std::erase_if(rows, [&](const GradientRow& row) { return row.worker == worker; });
+    };
+    drop(peer(worker + 1).rows);
+    if (of_reduce) drop(shard(plan_.reduce).rows);
+}
+
+void PhaseDriver::end_stages(Actions& actions) {
+    if (broadcast_ == Stage::runs) {
+        broadcast_ = Stage::done;
+        sends_.end();
+    }
+    if (reduce_ != Stage::runs) return;
+    reduce_ = Stage::done;
+    Shard& it = shard(plan_.reduce);
+    let_go(it.sum.mean.buffer, actions);
+    it.in_round = false;
+}
+
+void PhaseDriver::on(Time now, const PeerDown& event, Actions& actions) {
+    Peer& lost = peer(event.peer);
+    if (finished_) return;
+    if (std::exchange(lost.down, true)) {  // again, before it took part again
+        std::erase(back_, event.peer);
+        return;
+    }
+    members_.change(event.peer - 1, false);
+    sends_.lose(event.peer);
+    const bool anew = reduce_ == Stage::runs && !summed_;
+    drop_rows(event.peer - 1, anew, actions);
+    if (anew) {
+        reduce_group_ = members_.number();
+        RoundRow& round = shard(plan_.reduce).round;
+        round.workers = 0;
+        round.steps = 0;
+        for (Peer& it : peers_) it.exchanged = false;
+    }
+    const Membership change{event.peer - 1, false, members_.number(), anew ? exchanges_ : -1, stopping_};
+    for (RoleId role = 1; role <= config_.run.lambda; ++role)
+        if (!peer(role).down) tell(role, change, actions);
+    if (stopping_ || members_.size() == 0) {
+        end_stages(actions);
+    } else if (broadcast_ == Stage::runs) {
+        for (const RoleId role : members_.below(event.peer, sent_.group)) {
+            if (peer(role).down || peer(role).received) continue;
+            ++sends_under_way_;
+            actions.add<Send>(next_id(), role, Channel::weights, Message(sent_),
+                              part(plan_.broadcast, shard(plan_.broadcast).published));
+        }
+    }
+    try_end_broadcast(now);
+    try_end_reduce(now);
+    go_on(now, actions);
+}
+
+void PhaseDriver::on(Time now, const PeerBack& event, Actions& actions) {
+    if (finished_) return;
+    Peer& it = peer(event.peer);
+    it.bye = false;
+    it.exchanges = it.broadcasts = 0;
+    if (stopping_) {
+        it.down = false;
+        return send_stop(event.peer, actions);
+    }
+    back_.push_back(event.peer);
+    go_on(now, actions);
+}
+
+void PhaseDriver::take_back(Actions& actions) {
+    const int before = members_.number();
+    for (const RoleId role : back_) members_.change(role - 1, true);
+    for (RoleId role = 1; role <= config_.run.lambda; ++role) {
+        const bool is_back = std::find(back_.begin(), back_.end(), role) != back_.end();
+        if (peer(role).down && !is_back) continue;
+        peer(role).down = false;
+        for (int number = is_back ? 0 : before; number < members_.number(); ++number)
+            tell(role, members_.change(number), actions);
+        if (!is_back) continue;
+        ++sends_under_way_;
+        actions.add<Send>(next_id(), role, Channel::weights,
+                          Message(Model{books_.version(), 0, books_.rate(), 0, 0, -1}),
+                          Slice{weights_, 0, config_.run.parameters});
+    }
+    back_.clear();
+}
+
+}  // namespace rubato

@@ -77,6 +77,8 @@ ProtocolSpec build_protocol(const Node& protocol, int lambda) {
     if (const Node* what = protocol.find("exchange")) spec.averaging.gradients = what->text == "gradients";
     if (const Node* alpha = protocol.find("alpha"); alpha != nullptr && spec.name == "easgd")
         spec.averaging.alpha = alpha->number;
+    if (const Node* how = protocol.find("broadcast")) spec.averaging.spread.swarm = how->text == "swarm";
+    if (const Node* chunks = protocol.find("chunks")) spec.averaging.spread.chunks = to_int(*chunks);
     if (protocol.find("phases")) spec.averaging.phases = build_phases(protocol);
     if (const Node* rate = protocol.find("outer_learning_rate")) spec.averaging.outer_learning_rate = rate->number;
     if (const Node* momentum = protocol.find("outer_momentum")) spec.averaging.outer_momentum = momentum->number;

@@ -46,9 +46,15 @@ void fill_phases(Node& protocol) {
     fill(protocol, "delta", Node::of(0.8));
 }
 
+void fill_spread(Node& protocol, std::int64_t lambda) {
+    fill(protocol, "broadcast", Node::of("binomial"));
+    if (protocol.at("broadcast").text == "swarm") fill(protocol, "chunks", Node::of(std::max<std::int64_t>(2, lambda)));
+}
+
 void fill_keys(Node& protocol, std::int64_t lambda) {
     const std::string& name = protocol.at("name").text;
     const bool diloco = name == "diloco";
+    if (name != "easgd") fill_spread(protocol, lambda);
     if (name == "mpca") return fill_phases(protocol);
     const Node* exchange = protocol.find("exchange");
     if (exchange != nullptr && exchange->text == "gradients") {

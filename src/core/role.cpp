@@ -159,6 +159,7 @@ std::vector<Role> averaging_roles(const Scenario& scenario, std::int64_t samples
     AverageConfig config{server_config(scenario, samples, parameters), dealer_config(scenario, samples),
                          scenario.protocol.averaging};
     config.data.own = true;
+    const SpreadSpec& spread = config.averaging.spread;
     std::vector<Role> roles;
     if (scenario.protocol.name == "easgd") {
         const double alpha = config.averaging.alpha > 0 ? config.averaging.alpha : 0.9 / scenario.lambda();
@@ -170,15 +171,16 @@ std::vector<Role> averaging_roles(const Scenario& scenario, std::int64_t samples
     if (scenario.protocol.averages_in_parts()) {
         const PhasesSpec& phases = config.averaging.phases;
         const auto parts = phase_parts(scenario, parameters);
-        roles.emplace_back(Boxed(PhaseDriver({config.run, config.data, phases, parts})));
+        roles.emplace_back(Boxed(PhaseDriver({config.run, config.data, phases, parts, spread})));
         for (WorkerId worker = 0; worker < scenario.lambda(); ++worker)
-            roles.emplace_back(Boxed(PhaseWorker({worker, parameters, config.data, phases, parts})));
+            roles.emplace_back(Boxed(PhaseWorker({worker, parameters, config.data, phases, parts, spread})));
         return roles;
     }
+    // Without a model to learn, chunks are of the bytes of a message.
+    if (spread.swarm && parameters <= 0) parameters = config.run.parameters = scenario.cost.push_bytes;
     roles.emplace_back(Boxed(AverageDriver(config)));
     for (WorkerId worker = 0; worker < scenario.lambda(); ++worker)
-        roles.emplace_back(
-            Boxed(AverageWorker({worker, parameters, config.data, scenario.protocol.averaging.gradients})));
+        roles.emplace_back(Boxed(AverageWorker({worker, parameters, config.data, config.averaging.gradients, spread})));
     return roles;
 }
 

@@ -142,6 +142,15 @@ struct PhasesSpec {
     bool operator==(const PhasesSpec&) const = default;
 };
 
+/// How a joint model gets from the driver to all workers: core/averaging/broadcast.hpp.
+struct SpreadSpec {
+    bool swarm = false;  ///< in chunks that workers pass on to each other; otherwise whole, from node to node
+    int chunks = 0;
+    /// One element is no swarm.
+    bool swarms(std::int64_t count) const { return swarm && count > 1; }
+    bool operator==(const SpreadSpec&) const = default;
+};
+
 /// sparknet, local-sgd, diloco, easgd, mpca: models are averaged instead of gradients, and workers take steps of their
 /// own.
 struct AveragingSpec {
@@ -150,6 +159,7 @@ struct AveragingSpec {
     double outer_learning_rate = 1;  ///< local-sgd, diloco
     double outer_momentum = 0;
     double alpha = 0;  ///< easgd; 0: 0.9 / lambda
+    SpreadSpec spread;
     PhasesSpec phases;
     bool operator==(const AveragingSpec&) const = default;
 };

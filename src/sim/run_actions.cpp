@@ -103,12 +103,12 @@ void Run::act(RoleId role, Time now, const Send& action) {
     report_.bytes += static_cast<std::int64_t>(flow.bytes);
     const FlowId id = transport_.create(flow);
     Time at = now;
+    const Time begin = std::max(now, apply_free_ns_[static_cast<std::size_t>(role)]);
     if (scenario_.protocol.averages()) {
         const double takes = scenario_.cluster.exchange.send(flow.bytes);
         if (takes > 0) at = occupy_apply(role, now, takes);
     }
     if (!pushes && serves(role)) {  // a worker that passes weights on has no server's costs
-        const Time begin = std::max(now, apply_free_ns_[static_cast<std::size_t>(role)]);
         at = std::max(at, occupy_apply(role, now, seconds_of(role).pull));
         auto& totals = server(role);
         ++totals.replies;
@@ -218,7 +218,8 @@ void Run::act(RoleId role, Time now, const Mix& action) {
     const double takes = action.work == Mix::Work::sum      ? seconds.push
                          : action.work == Mix::Work::update ? seconds.update
                                                             : 0;
-    const Time begin = copies ? now : std::max(now, apply_free_ns_[static_cast<std::size_t>(role)]);
+    // What takes no time waits for nothing.
+    const Time begin = takes > 0 ? std::max(now, apply_free_ns_[static_cast<std::size_t>(role)]) : now;
     const Time end = copies ? after(now, copy_seconds(action)) : takes > 0 ? occupy_apply(role, now, takes) : now;
     if (serves(role) && (action.work == Mix::Work::sum || action.work == Mix::Work::update)) {
         auto& totals = server(role);

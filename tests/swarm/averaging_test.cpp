@@ -2,7 +2,7 @@
 // round with the same version, and the run ends, whatever is drawn and whenever it is stopped. RUBATO_SWARM_SEED
 // repeats one seed.
 #include "support/simulate.hpp"
-#include "swarm/draw.hpp"
+#include "swarm/averaging_draw.hpp"
 #include "swarm/seeds.hpp"
 
 #include <doctest/doctest.h>
@@ -13,32 +13,6 @@ using namespace rubato::test;
 
 namespace {
 
-Draw draw_average(std::uint64_t seed) {
-    Draw it = draw(seed);
-    learn::Stream random(seed, 5, learn::Purpose::synthetic, 0);
-    const auto pick = [&](std::uint64_t low, std::uint64_t high) {
-        return static_cast<int>(low + random.below(high - low + 1));
-    };
-    auto& scenario = it.scenario;
-    scenario.workers.groups = {{pick(1, 14), "default", pick(0, 3)}};
-    scenario.workers.communication = {};
-    const Sampling samplings[] = {Sampling::strided, Sampling::random, Sampling::sharded};
-    scenario.data.sampling = samplings[random.below(3)];
-    auto& protocol = scenario.protocol;
-    const char* const names[] = {"sparknet", "local-sgd", "diloco"};
-    protocol.name = names[random.below(3)];
-    protocol.averaging.tau = pick(1, 6);
-    if (protocol.name == "sparknet" && pick(0, 2) == 0) {
-        protocol.averaging.gradients = true;
-        protocol.averaging.tau = 1;
-    }
-    if (protocol.name != "sparknet") {
-        protocol.averaging.outer_learning_rate = pick(0, 1) == 0 ? 1 : 0.7;
-        protocol.averaging.outer_momentum = pick(0, 1) == 0 ? 0 : 0.9;
-    }
-    return it;
-}
-
 class RoundChecker {
 public:
     explicit RoundChecker(const Scenario& scenario) : scenario_(scenario) {}
@@ -47,12 +21,13 @@ public:
         if (const auto* delivered = std::get_if<Delivered>(&event)) {
             if (const auto* model = std::get_if<Model>(&delivered->message)) {
                 const auto fresh = models_.emplace(std::pair(role, model->version), 0).second;
-                demand(fresh, "a worker was given a version twice");
+                demand(fresh || scenario_.protocol.averaging.spread.swarm, "a worker was given a version twice");
                 demand(model->version == 0 || models_.count({role, model->version - 1}) == 1,
                        "a worker missed a version");
                 const auto [said, first] = said_.emplace(model->version, *model);
                 demand(first || said->second == *model, "workers were told different things of a round");
                 mine_[role] = model->version;
+                if (!fresh) return;
                 computes_[role] = true;
                 steps_[role] = 0;
             }

@@ -1,7 +1,7 @@
 // Averaging in phases over random clusters: shards are in one stage each, nobody waits, books balance, and the run
 // ends, whatever is drawn and whenever it is stopped. RUBATO_SWARM_SEED repeats one seed.
 #include "support/simulate.hpp"
-#include "swarm/draw.hpp"
+#include "swarm/averaging_draw.hpp"
 #include "swarm/seeds.hpp"
 
 #include <doctest/doctest.h>
@@ -11,32 +11,6 @@ using namespace rubato;
 using namespace rubato::test;
 
 namespace {
-
-Draw draw_phases(std::uint64_t seed) {
-    Draw it = draw(seed);
-    learn::Stream random(seed, 7, learn::Purpose::synthetic, 0);
-    const auto pick = [&](std::uint64_t low, std::uint64_t high) {
-        return static_cast<int>(low + random.below(high - low + 1));
-    };
-    auto& scenario = it.scenario;
-    scenario.workers.groups = {{pick(1, 14), "default", pick(0, 3)}};
-    scenario.workers.communication = {};
-    const Sampling samplings[] = {Sampling::strided, Sampling::random, Sampling::sharded};
-    scenario.data.sampling = samplings[random.below(3)];
-    scenario.protocol.name = "mpca";
-    auto& spec = scenario.protocol.averaging.phases;
-    spec.phases = pick(1, 3);
-    spec.shards = spec.phases == 1 ? 1 : spec.phases + pick(0, 2);
-    scenario.cost.push_bytes = scenario.cost.pull_bytes = pick(10, 3'000'000);
-    spec.by_steps = pick(0, 1) == 0;
-    spec.pull_gradients = pick(0, 1) == 0;
-    if (pick(0, 3) > 0) spec.alpha = {0.5, 0.05, 10, 0, pick(0, 6)};
-    if (pick(0, 1) == 0) spec.beta = {1, 0.9, 20, 0, 0};
-    if (pick(0, 2) > 0) spec.gamma = Ramp::constant(0.7);
-    if (pick(0, 1) == 0) scenario.cluster.exchange = {1e-3 * random.uniform(), 1e-9, 1e-4 * random.uniform(), 1e-10};
-    // Without steps nothing would ever be counted in updates.
-    return it;
-}
 
 class StageChecker {
 public:

@@ -9,8 +9,7 @@ AverageDriver::AverageDriver(const AverageConfig& config)
     : config_(config),
       books_(config.run),
       peers_(static_cast<std::size_t>(config.run.lambda)),
-      members_(config.run.lambda),
-      broadcast_(members_.broadcast(0, 0)) {}
+      members_(config.run.lambda) {}
 
 void AverageDriver::step(Time now, const Event& event, Actions& actions) {
     std::visit([&](const auto& alternative) { on(now, alternative, actions); }, event);
@@ -36,7 +35,6 @@ void AverageDriver::begin_round(Time now, Actions& actions) {
     summed_ = false;
     running_ = true;
     const auto steps = config_.averaging.gradients ? 1 : books_.steps_left(config_.averaging.tau, active());
-    if (model_.group != members_.number()) broadcast_ = members_.broadcast(0, members_.number());
     model_ = {books_.version(), steps, books_.rate(), ready_ns, members_.number()};
     for (Peer& peer : peers_) peer.steps = 0;
     if (books_.version() == 0 && members_.number() == 0) {
@@ -46,7 +44,8 @@ void AverageDriver::begin_round(Time now, Actions& actions) {
         }
         return;
     }
-    broadcast_.begin(model_, all(weights_));
+    broadcast_.begin(model_);
+    members_.spread(all(weights_), config_.averaging.spread, broadcast_);
     if (broadcast_.go_on([this] { return next_id(); }, actions)) ++sends_under_way_;
 }
 

@@ -67,7 +67,7 @@ void AverageDriver::on(Time now, const PeerDown& event, Actions& actions) {
     if (!running_) return;
     // In the first round all have had the model from the beginning, and the driver's own word.
     if (anew && (model_.version > 0 || model_.group > 0))
-        for (const RoleId role : members_.below(event.peer, model_.group))
+        for (const RoleId role : members_.depend_on(event.peer, model_.group, config_.averaging.spread))
             if (!peer(role).down && peer(role).steps == 0) send_model(role, actions);
     try_prepare(now, actions);
 }

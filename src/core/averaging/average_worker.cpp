@@ -12,7 +12,7 @@ AverageWorker::AverageWorker(const AverageWorkerConfig& config)
     : config_(config),
       steps_(config.worker, config.data),
       members_(config.data.lambda),
-      broadcast_(members_.broadcast(config.worker + 1, 0)),
+      passing_(config.worker + 1, config.spread),
       reduce_(fresh_reduce()) {
     books_.worker = config.worker;
 }
@@ -45,14 +45,28 @@ void AverageWorker::on(Time now, const Delivered& event, Actions& actions) {
     }
 }
 
-// Held up by the slowest worker, moving; the rest is the way of the last means and of the model to whom it came from.
 void AverageWorker::on_model(Time now, const Delivered& event, const Model& model, Actions& actions) {
     if (model.group > members_.number()) return held_.push_back(event);
-    // After a crash the driver sends it to those who may not have had it.
-    if (model.version <= version_ || given_up_) {
-        if (event.payload.buffer != no_buffer) actions.add<Release>(event.payload.buffer);
-        return;
+    const bool news = model.version > version_;
+    Slice piece = event.payload;
+    if (piece.buffer == no_buffer) {  // the first word
+        if (news) begin_round(now, event, model, actions);
+        return go_on_passing(now, actions);
     }
+    if (given_up_ || !passing_.come(members_, model.version, event, model, config_.parameters))
+        return let_go(piece.buffer, actions);
+    if (news) begin_round(now, event, model, actions);
+    if (piece.count < config_.parameters || !pieces_.empty()) {
+        pieces_.push_back(piece);
+        gather(actions);
+    } else {
+        weights_ = piece.buffer;
+    }
+    go_on_passing(now, actions);
+}
+
+// Held up by the slowest worker, moving; the rest is the way of the last means and of the model to whom it came from.
+void AverageWorker::begin_round(Time now, const Delivered& event, const Model& model, Actions& actions) {
     if (!stopping_) {
         const Time wait = now - since_ns_;
         const Time moving = std::clamp<Time>(now - event.started_ns, 0, wait);
@@ -65,19 +79,30 @@ void AverageWorker::on_model(Time now, const Delivered& event, const Model& mode
     version_ = model.version;
     has_contributed_ = false;
     let_go(kept_.buffer, actions);
+    if (event.payload.buffer != no_buffer) let_go(weights_, actions);
     steps_.begin(model.version, model.steps, model.learning_rate, std::exchange(since_ns_, now));
-    if (event.payload.buffer != no_buffer) {
-        let_go(weights_, actions);
-        weights_ = event.payload.buffer;
-        if (model.group != broadcast_group_) {
-            broadcast_ = members_.broadcast(config_.worker + 1, broadcast_group_ = model.group);
-            for (const WorkerId gone : members_.absent()) broadcast_.lose(gone + 1);
-        }
-        broadcast_.begin(model, event.payload);
-        if (broadcast_.go_on([this] { return next_id(); }, actions)) ++sends_under_way_;
-    }
     phase_ = Phase::passing;
-    if (broadcast_.done()) go_on_with_steps(now, actions);
+}
+
+void AverageWorker::gather(Actions& actions) {
+    if (gathering_ != 0 || gathered_ == pieces_.size()) return;
+    const Slice& piece = pieces_[gathered_];
+    Mix& mix = actions.add<Mix>();
+    mix.id = gathering_ = next_id();
+    mix.first = piece.first;
+    mix.count = piece.count;
+    mix.add(piece.buffer, 1);
+    mix.out = std::exchange(weights_, no_buffer);
+}
+
+void AverageWorker::go_on_passing(Time now, Actions& actions) {
+    if (passing_.go_on([this] { return next_id(); }, actions)) ++sends_under_way_;
+    if (phase_ != Phase::passing || passing_.sending() || gathering_ != 0) return;
+    if (!given_up_ && (!passing_.complete() || gathered_ < pieces_.size())) return;
+    for (Slice& piece : pieces_) let_go(piece.buffer, actions);
+    pieces_.clear();
+    gathered_ = 0;
+    go_on_with_steps(now, actions);
 }
 
 void AverageWorker::go_on_with_steps(Time now, Actions& actions) {
@@ -142,7 +167,7 @@ void AverageWorker::on_share(Time now, const Delivered& event, const Share& shar
 void AverageWorker::on_membership(Time now, const Membership& change, Actions& actions) {
     if (change.number <= members_.number()) return;
     members_.change(change.worker, change.there);
-    if (!change.there) broadcast_.lose(change.worker + 1);
+    if (!change.there) passing_.lose(change.worker + 1);
     if (change.over) {
         given_up_ = true;
         return give_up(now, actions);
@@ -175,12 +200,12 @@ void AverageWorker::try_renew(Time now, Actions& actions) {
 
 void AverageWorker::give_up(Time now, Actions& actions) {
     renews_ = false;
-    broadcast_.end();
+    passing_.end();
     for (Delivered& event : held_) let_go(event.payload.buffer, actions);
     held_.clear();
-    if (phase_ == Phase::passing && broadcast_.done()) return go_on_with_steps(now, actions);
+    if (phase_ == Phase::passing) return go_on_passing(now, actions);
     // Steps under way end in contribute(); a sum or a message under way asks once more at its end.
-    if (phase_ == Phase::passing || phase_ == Phase::computing || phase_ == Phase::stepping) return;
+    if (phase_ == Phase::computing || phase_ == Phase::stepping) return;
     if (reduce_.mixing() || share_ != 0) return;
     reduce_.end(actions);
     let_go(kept_.buffer, actions);
@@ -189,6 +214,13 @@ void AverageWorker::give_up(Time now, Actions& actions) {
 }
 
 void AverageWorker::on(Time now, const Mixed& event, Actions& actions) {
+    if (gathering_ != 0 && gathering_ == event.id) {
+        gathering_ = 0;
+        weights_ = event.out;
+        ++gathered_;
+        if (!given_up_) gather(actions);
+        return go_on_passing(now, actions);
+    }
     if (!reduce_.is_of(event)) throw std::logic_error("a mean that the worker did not ask for");
     reduce_.on(event, actions);
     if (given_up_) return give_up(now, actions);
@@ -226,10 +258,9 @@ void AverageWorker::on(Time now, const Taken& event, Actions& actions) {
         actions.add<Finish>();
         return;
     }
-    if (broadcast_.is_of(event)) {
-        broadcast_.on(event);
-        if (broadcast_.go_on([this] { return next_id(); }, actions)) ++sends_under_way_;
-        if (broadcast_.done()) go_on_with_steps(now, actions);
+    if (passing_.is_of(event)) {
+        passing_.on(event);
+        go_on_passing(now, actions);
     } else if (event.id == share_) {
         if (!stopping_) {
             const Time queued = std::clamp<Time>(event.started_ns - since_ns_, 0, now - since_ns_);
@@ -295,7 +326,11 @@ void AverageWorker::on(Time now, const Crashed&, Actions& actions) {
     for (BufferId* buffer : {&weights_, &kept_.buffer, &sharing_}) let_go(*buffer, actions);
     held_.clear();
     members_ = Members(config_.data.lambda);
-    broadcast_ = members_.broadcast(config_.worker + 1, broadcast_group_ = 0);
+    for (Slice& piece : pieces_) let_go(piece.buffer, actions);
+    pieces_.clear();
+    gathered_ = 0;
+    gathering_ = 0;
+    passing_ = Passing(config_.worker + 1, config_.spread);
     reduce_ = fresh_reduce();
     version_ = stop_version_ = -1;
     share_ = bye_ = 0;
@@ -322,7 +357,9 @@ std::string AverageWorker::waiting() const {
             if (stopping_ && version_ >= stop_version_)
                 return "waits for messages under way before it says its last word";
             return "waits for the joint model";
-        case Phase::passing: return "passes the joint model on to worker " + std::to_string(broadcast_.sends_to() - 1);
+        case Phase::passing:
+            return passing_.sending() ? "passes the joint model on to worker " + std::to_string(passing_.sends_to() - 1)
+                                      : "waits for the rest of the joint model";
         case Phase::computing: return "computes gradient " + std::to_string(steps_.record().worker_seq);
         case Phase::stepping: return "takes a step of its own";
         case Phase::reducing:

@@ -2,9 +2,8 @@
 // lasts from round to round, and hands on what it has made of it; or, exchanging gradients, computes one on it.
 #pragma once
 
-#include "core/averaging/broadcast.hpp"
 #include "core/averaging/local_steps.hpp"
-#include "core/averaging/members.hpp"
+#include "core/averaging/passing.hpp"
 #include "core/averaging/tree_reduce.hpp"
 #include "core/let_go.hpp"
 
@@ -18,6 +17,7 @@ struct AverageWorkerConfig {
     std::int64_t parameters = 0;
     DealerConfig data;
     bool gradients = false;  ///< that are exchanged, instead of models
+    SpreadSpec spread;
     bool operator==(const AverageWorkerConfig&) const = default;
 };
 
@@ -60,6 +60,10 @@ private:
     void try_renew(Time now, Actions& actions);
     /// No collective matters any more.
     void give_up(Time now, Actions& actions);
+    void begin_round(Time now, const Delivered& event, const Model& model, Actions& actions);
+    /// A piece of the model goes into the weights.
+    void gather(Actions& actions);
+    void go_on_passing(Time now, Actions& actions);
     /// The next step, or the end of them.
     void go_on_with_steps(Time now, Actions& actions);
     /// The run ends in the middle of the steps.
@@ -80,8 +84,10 @@ private:
     Version version_ = -1;          ///< of the joint model that it has last had
     LocalSteps steps_;
     Members members_;
-    Broadcast broadcast_;
-    int broadcast_group_ = 0;
+    Passing passing_;
+    std::vector<Slice> pieces_;  ///< of the joint model, until it is passed on
+    std::size_t gathered_ = 0;   ///< of these, in the weights
+    ActionId gathering_ = 0;
     TreeReduce reduce_;
     Slice kept_;         ///< its contribution to the round, until the next one
     Share contributed_;  ///< what it said of that

@@ -1,6 +1,8 @@
-// A binomial broadcast as a part of a role: in step s every node below 2^s, which has the model by then, sends it to
-// the one 2^s further on. One message of a node at a time, so that each has the whole of its link: ceil(log2 nodes)
-// steps.
+// Broadcasts as a part of a role. Each sends one message at a time, so that it has the whole of its link.
+//
+// binomial: in step s every node below 2^s, which has the model by then, sends it to the one 2^s further on:
+// ceil(log2 nodes) steps. swarm: the driver cuts the model into chunks and sends each to one worker, in turn, which
+// sends it on to all others, so that the driver's link carries the model once and that of a worker nearly so.
 #pragma once
 
 #include "core/action.hpp"
@@ -26,44 +28,49 @@ inline int broadcast_parent(int node) {
     return node == 0 ? -1 : node - step;
 }
 
-/// Nodes are roles: the driver is node 0, worker w node 1 + w. The payload remains the role's, which owns a reference
-/// until done().
+/// What a role has to send of a broadcast. Payloads remain the role's, which owns references to them until done().
 class Broadcast {
 public:
-    Broadcast() = default;
-    /// children: roles, in the order in which they are sent to.
-    explicit Broadcast(std::vector<RoleId> children) : children_(std::move(children)), next_(children_.size()) {}
-    void begin(const Model& model, const Slice& payload) {
+    /// One of what `model` says; nothing of an earlier one may be left to be sent.
+    void begin(const Model& model) {
         model_ = model;
-        payload_ = payload;
+        items_.clear();
         next_ = 0;
     }
+    void add(RoleId to, const Slice& payload) { items_.push_back({to, payload}); }
     /// Sends to the next one where nothing is under way; whether it has sent something.
     template <class NextId>
     bool go_on(NextId&& next_id, Actions& actions) {
-        if (sending_ != 0 || next_ == children_.size()) return false;
-        actions.add<Send>(sending_ = next_id(), children_[next_++], Channel::weights, Message(model_), payload_);
+        if (sending_ != 0 || next_ == items_.size()) return false;
+        const Item& item = items_[next_++];
+        actions.add<Send>(sending_ = next_id(), item.to, Channel::weights, Message(model_), item.payload);
         return true;
     }
     /// One that has crashed is no longer sent to.
     void lose(RoleId role) {
-        const auto at = std::find(children_.begin() + static_cast<std::ptrdiff_t>(next_), children_.end(), role);
-        if (at != children_.end()) children_.erase(at);
+        items_.erase(std::remove_if(items_.begin() + static_cast<std::ptrdiff_t>(next_), items_.end(),
+                                    [&](const Item& item) { return item.to == role; }),
+                     items_.end());
     }
-    /// No further one is.
-    void end() { next_ = children_.size(); }
+    /// Nothing more is sent.
+    void end() { items_.resize(next_); }
     bool is_of(const Taken& event) const { return sending_ != 0 && sending_ == event.id; }
     void on(const Taken&) { sending_ = 0; }
-    bool done() const { return sending_ == 0 && next_ == children_.size(); }
-    RoleId sends_to() const { return sending_ == 0 ? -1 : children_[next_ - 1]; }
+    bool done() const { return sending_ == 0 && next_ == items_.size(); }
+    RoleId sends_to() const { return sending_ == 0 ? -1 : items_[next_ - 1].to; }
     bool operator==(const Broadcast&) const = default;
 
 private:
-    std::vector<RoleId> children_;
-    std::size_t next_ = 0;  ///< that it sends to next
+    struct Item {
+        RoleId to = 0;
+        Slice payload;
+        bool operator==(const Item&) const = default;
+    };
+
+    std::vector<Item> items_;
+    std::size_t next_ = 0;  ///< that is sent next
     ActionId sending_ = 0;
     Model model_;
-    Slice payload_;
 };
 
 }  // namespace rubato

@@ -5,6 +5,8 @@
 
 #include "core/averaging/broadcast.hpp"
 #include "core/averaging/tree_reduce.hpp"
+#include "core/scenario.hpp"
+#include "core/shards.hpp"
 
 #include <algorithm>
 #include <vector>
@@ -45,7 +47,42 @@ public:
             out.push_back(at(child - 1, gone) + 1);
         return out;
     }
-    Broadcast broadcast(RoleId role, int number) const { return Broadcast(below(role, number)); }
+    /// The driver's part in a broadcast of `payload`, `swarm` or binomial, among those of now.
+    void spread(const Slice& payload, const SpreadSpec& how, Broadcast& broadcast) const {
+        const std::vector<WorkerId> gone = absent();
+        const int size = lambda_ - static_cast<int>(gone.size());
+        if (!how.swarms(payload.count)) {
+            for (const RoleId role : below(0, number())) broadcast.add(role, payload);
+            return;
+        }
+        int next = 0;
+        for (const Range& chunk : even_ranges(payload.count, how.chunks))
+            if (chunk.count > 0)
+                broadcast.add(at(next++ % size, gone) + 1, {payload.buffer, payload.first + chunk.first, chunk.count});
+    }
+    /// A worker's part, when a piece of what is `whole` elements in all has come from `from`, among those of `number`.
+    void pass_on(RoleId role, RoleId from, const Slice& piece, std::int64_t whole, const SpreadSpec& how, int number,
+                 Broadcast& broadcast) const {
+        const std::vector<WorkerId> gone = absent();
+        const auto add = [&](RoleId to) {
+            if (!std::binary_search(gone.begin(), gone.end(), to - 1)) broadcast.add(to, piece);
+        };
+        if (!how.swarms(whole)) {
+            for (const RoleId to : below(role, number)) add(to);
+        } else if (from == 0 && piece.count < whole) {
+            const std::vector<WorkerId> then = absent(number);
+            const int size = lambda_ - static_cast<int>(then.size()), own = rank(role - 1, then);
+            for (int i = 1; i < size; ++i) add(at((own + i) % size, then) + 1);
+        }
+    }
+    /// Workers that may lack something of a broadcast among those of `number` since this one is gone.
+    std::vector<RoleId> depend_on(RoleId role, int number, const SpreadSpec& how) const {
+        if (!how.swarm) return below(role, number);
+        std::vector<RoleId> all;
+        for (RoleId other = 1; other <= lambda_; ++other)
+            if (other != role) all.push_back(other);
+        return all;
+    }
     /// A reduce among those of now.
     TreeReduce reduce(WorkerId worker, bool beside) const {
         const std::vector<WorkerId> gone = absent();

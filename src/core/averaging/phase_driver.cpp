@@ -21,8 +21,7 @@ PhaseDriver::PhaseDriver(const PhaseConfig& config)
       books_(config.run),
       peers_(static_cast<std::size_t>(config.run.lambda)),
       members_(config.run.lambda),
-      shards_(config.parts.size()),
-      sends_(members_.broadcast(0, 0)) {
+      shards_(config.parts.size()) {
     if (static_cast<int>(config.parts.size()) < config.phases.phases)
         throw std::invalid_argument("a phase of the driver would have no shard of its own");
 }
@@ -99,9 +98,9 @@ void PhaseDriver::begin_broadcast(Time now, Actions& actions) {
         peer.received = false;
         peer.broadcasts += !peer.down;
     }
-    if (sent_.group != members_.number()) sends_ = members_.broadcast(0, members_.number());
     sent_ = {books_.version(), 0, 0, 0, members_.number(), ++broadcasts_};
-    sends_.begin(sent_, part(plan_.broadcast, it.published));
+    sends_.begin(sent_);
+    members_.spread(part(plan_.broadcast, it.published), config_.spread, sends_);
     if (sends_.go_on([this] { return next_id(); }, actions)) ++sends_under_way_;
 }
 

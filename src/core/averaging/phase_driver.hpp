@@ -26,6 +26,7 @@ struct PhaseConfig {
     DealerConfig data;  ///< as workers draw their batches
     PhasesSpec phases;
     std::vector<Range> parts;  ///< of the shards
+    SpreadSpec spread;
     bool operator==(const PhaseConfig&) const = default;
 };
 

@@ -65,7 +65,7 @@ void PhaseDriver::on(Time now, const PeerDown& event, Actions& actions) {
     if (stopping_ || members_.size() == 0) {
         end_stages(actions);
     } else if (broadcast_ == Stage::runs) {
-        for (const RoleId role : members_.below(event.peer, sent_.group)) {
+        for (const RoleId role : members_.depend_on(event.peer, sent_.group, config_.spread)) {
             if (peer(role).down || peer(role).received) continue;
             ++sends_under_way_;
             actions.add<Send>(next_id(), role, Channel::weights, Message(sent_),

@@ -1,7 +1,5 @@
 #include "core/averaging/phase_worker.hpp"
 
-#include "core/worker_books.hpp"
-
 #include <algorithm>
 #include <limits>
 #include <stdexcept>
@@ -16,14 +14,14 @@ PhaseWorker::PhaseWorker(const PhaseWorkerConfig& config)
       tau_(config.parts.size(), 0),
       pulled_(config.parts.size(), 0),
       members_(config.data.lambda),
-      broadcast_(members_.broadcast(config.worker + 1, 0)),
+      passing_(config.worker + 1, config.spread),
       reduce_(fresh_reduce()) {
     books_.worker = config.worker;
 }
 
 void PhaseWorker::step(Time now, const Event& event, Actions& actions) {
     const bool busy = phase_ == Phase::computing || phase_ == Phase::stepping;
-    if (busy && !stopping_ && (share_ != 0 || !broadcast_.done())) books_.hidden_ns += now - seen_ns_;
+    if (busy && !stopping_ && (share_ != 0 || passing_.sending())) books_.hidden_ns += now - seen_ns_;
     seen_ns_ = now;
     std::visit([&](const auto& alternative) { on(now, alternative, actions); }, event);
 }
@@ -85,31 +83,40 @@ void PhaseWorker::on_model(Time now, const Delivered& event, const Model& model,
         version_ = model.version;
         return begin(now, actions);
     }
-    // After a crash the driver sends it to those who may not have had it.
-    if (model.number <= broadcast_number_ || given_up_) {
+    const std::int64_t before = passing_.serial();
+    if (given_up_ || !passing_.come(members_, model.number, event, model, shard_of(event.payload))) {
         actions.add<Release>(event.payload.buffer);
         return;
     }
-    broadcast_number_ = model.number;
-    ++broadcasts_;
-    if (!stopping_) ++books_.pulls;
-    sent_.push_back({model, event.payload});
-    if (model.group != broadcast_group_) {
-        broadcast_ = members_.broadcast(config_.worker + 1, broadcast_group_ = model.group);
-        for (const WorkerId gone : members_.absent()) broadcast_.lose(gone + 1);
+    if (passing_.serial() > before) {
+        ++broadcasts_;
+        if (!stopping_) ++books_.pulls;
     }
-    broadcast_.begin(model, event.payload);
-    go_on_broadcasting(actions);
+    sent_.push_back({model, event.payload});
+    go_on_passing(actions);
 }
 
-void PhaseWorker::go_on_broadcasting(Actions& actions) {
-    if (broadcast_.go_on([this] { return next_id(); }, actions)) ++sends_under_way_;
-    if (!broadcast_.done()) return;
+std::int64_t PhaseWorker::shard_of(const Slice& piece) const {
+    const auto part = std::find_if(config_.parts.begin(), config_.parts.end(), [&](const Range& it) {
+        return it.first <= piece.first && piece.first < it.first + it.count;
+    });
+    return part == config_.parts.end() ? piece.count : part->count;
+}
+
+void PhaseWorker::go_on_passing(Actions& actions) {
+    if (passing_.go_on([this] { return next_id(); }, actions)) ++sends_under_way_;
+    if (!passing_.done()) return;
     ++sends_under_way_;
     actions.send<Received>(next_id(), 0, Channel::control, {}, sent_.back().model.version);
     if (phase_ != Phase::resting || !stopping_) return;
     for (Sent& it : sent_) let_go(it.payload.buffer, actions);
     sent_.clear();
+}
+
+std::size_t PhaseWorker::there() const {
+    if (passing_.done()) return sent_.size();
+    return static_cast<std::size_t>(std::count_if(
+        sent_.begin(), sent_.end(), [&](const Sent& it) { return it.model.number != passing_.serial(); }));
 }
 
 void PhaseWorker::at_boundary(Time now, Actions& actions) {
@@ -141,8 +148,8 @@ void PhaseWorker::contribute(Time now, BufferId copy, Actions& actions) {
 
 // What has come of the joint model, as far as it is passed on already: the next exchange takes the rest.
 void PhaseWorker::take_next(Time now, Actions& actions) {
-    const std::size_t there = sent_.size() - (broadcast_.done() ? 0 : 1);
-    if (there > 0 && pulls()) {
+    const std::size_t count = there();
+    if (count > 0 && pulls()) {
         const Slice& payload = sent_.front().payload;
         Mix& copy = mix(Phase::taking, now, actions);
         copy.work = Mix::Work::copy;
@@ -152,7 +159,7 @@ void PhaseWorker::take_next(Time now, Actions& actions) {
         copy.out = std::exchange(joint_, no_buffer);
         return;
     }
-    for (std::size_t i = 0; i < there; ++i) {
+    for (std::size_t i = 0; i < count; ++i) {
         version_ = std::max(version_, sent_.front().model.version);
         let_go(sent_.front().payload.buffer, actions);
         sent_.pop_front();
@@ -285,10 +292,10 @@ void PhaseWorker::on(Time now, const Taken& event, Actions& actions) {
         actions.add<Finish>();
         return;
     }
-    if (broadcast_.is_of(event)) {
-        broadcast_.on(event);
+    if (passing_.is_of(event)) {
+        passing_.on(event);
         if (given_up_) return give_up(now, actions);
-        go_on_broadcasting(actions);
+        go_on_passing(actions);
     } else if (event.id == share_) {
         share_ = 0;
         let_go(sharing_, actions);
@@ -310,7 +317,7 @@ void PhaseWorker::rest(Time now, Actions& actions) {
         contribute(now, no_buffer, actions);
         tell_exchanged(now, actions);
     }
-    while (!sent_.empty() && (sent_.size() > 1 || broadcast_.done())) {
+    for (std::size_t count = there(); count > 0; --count) {
         let_go(sent_.front().payload.buffer, actions);
         sent_.pop_front();
     }
@@ -320,38 +327,11 @@ void PhaseWorker::rest(Time now, Actions& actions) {
 void PhaseWorker::try_leave(Actions& actions) {
     if (!stopping_ || phase_ != Phase::resting || sends_under_way_ > 0 || bye_ != 0) return;
     const bool others_wait = exchanges_ < exchanges_expected_ || exchange_ || reduce_.begun() || renews_ ||
-                             broadcasts_ < broadcasts_expected_ || !broadcast_.done();
+                             broadcasts_ < broadcasts_expected_ || !passing_.done();
     if (others_wait && !given_up_) return;
     bye_ = next_id();
     ++sends_under_way_;
     steps_.say_bye(bye_, cancelled_, actions);
-}
-
-Time& PhaseWorker::account(WorkerRow& books) const {
-    switch (phase_) {
-        case Phase::pulling:
-        case Phase::computing:
-        case Phase::drawing:
-        case Phase::stepping: return books.compute_ns;
-        case Phase::copying: return books.push_queued_ns;
-        case Phase::preparing:
-        case Phase::taking: return books.pull_moving_ns;
-        case Phase::waiting:
-        case Phase::resting:
-        case Phase::down:
-        case Phase::finished: break;
-    }
-    return books.idle_ns;
-}
-
-// What is under way at the end no longer serves the run.
-void PhaseWorker::book(Time now) {
-    if (!stopping_ && phase_ != Phase::finished) account(books_) += now - since_ns_;
-    since_ns_ = now;
-}
-
-WorkerRow PhaseWorker::books(Time now) const {
-    return closed_books(books_, now, [this](WorkerRow& row) -> Time& { return account(row); });
 }
 
 void PhaseWorker::on(Time now, const Abandoned&, Actions& actions) {
@@ -365,33 +345,6 @@ void PhaseWorker::on(Time now, const Abandoned&, Actions& actions) {
 template <class Other>
 void PhaseWorker::on(Time, const Other&, Actions&) {
     throw std::logic_error("an event that a worker that averages is not told of");
-}
-
-std::string PhaseWorker::waiting() const {
-    switch (phase_) {
-        case Phase::waiting: return "waits for the driver's first word";
-        case Phase::preparing:
-        case Phase::taking: return "takes what it was sent of the joint model";
-        case Phase::copying: return "copies its part of shard " + std::to_string(exchanged_.shard);
-        case Phase::pulling: return "moves towards the joint model";
-        case Phase::computing: return "computes gradient " + std::to_string(steps_.record().worker_seq);
-        case Phase::drawing:
-        case Phase::stepping: return "takes a step of its own";
-        case Phase::down: return "is down";
-        case Phase::finished: return "";
-        case Phase::resting: break;
-    }
-    if (bye_ != 0) return "waits until its last word is taken by the driver";
-    if (reduce_.begun() && reduce_.waits_for() >= 0)
-        return "waits for what worker " + std::to_string(reduce_.waits_for()) + " has";
-    if (!broadcast_.done()) return "passes the joint model on to worker " + std::to_string(broadcast_.sends_to() - 1);
-    return stopping_ ? "waits for messages under way before it says its last word" : "waits for the driver";
-}
-
-std::string PhaseWorker::describe() const {
-    return "worker " + std::to_string(config_.worker) + ", drawn to version " + std::to_string(version_) + ": " +
-           std::to_string(begun()) + " gradients begun, " + std::to_string(taken_) + " steps taken; " +
-           (finished() ? "finished" : waiting());
 }
 
 }  // namespace rubato

@@ -3,9 +3,8 @@
 // and to take what it has been sent. Sums and messages go on beside its steps.
 #pragma once
 
-#include "core/averaging/broadcast.hpp"
 #include "core/averaging/local_steps.hpp"
-#include "core/averaging/members.hpp"
+#include "core/averaging/passing.hpp"
 #include "core/averaging/phase_driver.hpp"
 #include "core/averaging/tree_reduce.hpp"
 #include "core/let_go.hpp"
@@ -23,6 +22,7 @@ struct PhaseWorkerConfig {
     DealerConfig data;
     PhasesSpec phases;
     std::vector<Range> parts;  ///< of the shards
+    SpreadSpec spread;
     bool operator==(const PhaseWorkerConfig&) const = default;
 };
 
@@ -96,7 +96,11 @@ private:
     void contribute(Time now, BufferId copy, Actions& actions);
     void tell_exchanged(Time now, Actions& actions);
     void go_on_reducing(Actions& actions);
-    void go_on_broadcasting(Actions& actions);
+    void go_on_passing(Actions& actions);
+    /// Of what it has been sent, how much has come whole and is passed on.
+    std::size_t there() const;
+    /// Elements of the shard that a piece is of.
+    std::int64_t shard_of(const Slice& piece) const;
     /// No more steps: what has come is let go, and others are served.
     void rest(Time now, Actions& actions);
     void try_leave(Actions& actions);
@@ -120,11 +124,9 @@ private:
     Version version_ = 0;               ///< of the joint model as it has last taken it
     std::optional<Exchange> exchange_;  ///< that is not done with
     Exchanged exchanged_;
-    std::deque<Sent> sent_;  ///< the last one may not have been passed on
+    std::deque<Sent> sent_;  ///< in pieces; the last broadcast may not be whole, nor passed on
     Members members_;
-    Broadcast broadcast_;
-    int broadcast_group_ = 0;
-    std::int64_t broadcast_number_ = 0;
+    Passing passing_;
     TreeReduce reduce_;
     std::optional<Exchange> contributed_;  ///< the last one that it handed on its part for
     bool renews_ = false, given_up_ = false;

@@ -9,7 +9,7 @@ namespace rubato {
 void PhaseWorker::on_membership(Time now, const Membership& change, Actions& actions) {
     if (change.number <= members_.number()) return;
     members_.change(change.worker, change.there);
-    if (!change.there) broadcast_.lose(change.worker + 1);
+    if (!change.there) passing_.lose(change.worker + 1);
     if (change.over) {
         given_up_ = true;
         return give_up(now, actions);
@@ -50,10 +50,10 @@ void PhaseWorker::try_renew(Time now, Actions& actions) {
 void PhaseWorker::give_up(Time, Actions& actions) {
     renews_ = false;
     exchange_.reset();
-    broadcast_.end();
+    passing_.end();
     for (Delivered& event : held_) let_go(event.payload.buffer, actions);
     held_.clear();
-    if (phase_ != Phase::resting || reduce_.mixing() || share_ != 0 || !broadcast_.done()) return;
+    if (phase_ != Phase::resting || reduce_.mixing() || share_ != 0 || passing_.sending()) return;
     reduce_.end(actions);
     for (Sent& it : sent_) let_go(it.payload.buffer, actions);
     sent_.clear();
@@ -70,13 +70,13 @@ void PhaseWorker::on(Time now, const Crashed&, Actions& actions) {
     held_.clear();
     sent_.clear();
     members_ = Members(config_.data.lambda);
-    broadcast_ = members_.broadcast(config_.worker + 1, broadcast_group_ = 0);
+    passing_ = Passing(config_.worker + 1, config_.spread);
     reduce_ = fresh_reduce();
     std::fill(tau_.begin(), tau_.end(), 0);
     std::fill(pulled_.begin(), pulled_.end(), 0);
     exchange_.reset();
     contributed_.reset();
-    broadcast_number_ = exchanges_ = broadcasts_ = 0;
+    exchanges_ = broadcasts_ = 0;
     exchanges_expected_ = broadcasts_expected_ = -1;
     share_ = mixing_ = bye_ = 0;
     sends_under_way_ = 0;

@@ -48,7 +48,7 @@ void fill_phases(Node& protocol) {
 
 void fill_keys(Node& protocol, std::int64_t lambda) {
     const std::string& name = protocol.at("name").text;
-    const bool diloco = name == "diloco";
+    const bool diloco = name == "diloco" || name == "async-diloco";
     if (name == "mpca") return fill_phases(protocol);
     const Node* exchange = protocol.find("exchange");
     if (exchange != nullptr && exchange->text == "gradients") {
@@ -61,6 +61,7 @@ void fill_keys(Node& protocol, std::int64_t lambda) {
     fill(protocol, "tau", Node::of(std::int64_t{diloco ? 100 : 10}));
     if (name == "sparknet") return;
     if (name == "easgd") return fill_elastic(protocol, lambda);
+    if (name == "async-diloco") fill(protocol, "delayed_nesterov", Node::of(lambda));
     fill(protocol, "outer_learning_rate", Node::of(diloco ? 0.7 : 1.0));
     fill(protocol, "outer_momentum", Node::of(diloco ? 0.9 : 0.0));
 }
@@ -127,7 +128,7 @@ void check_phases(const Node& root, const Scenario& scenario, std::int64_t param
 }
 
 bool averages(const Node& root) {
-    constexpr std::string_view names[] = {"sparknet", "local-sgd", "diloco", "easgd", "mpca"};
+    constexpr std::string_view names[] = {"sparknet", "local-sgd", "diloco", "easgd", "mpca", "async-diloco"};
     return std::find(std::begin(names), std::end(names), root.at("protocol").at("name").text) != std::end(names);
 }
 

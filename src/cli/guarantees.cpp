@@ -70,7 +70,7 @@ std::vector<std::string> guarantees(const Scenario& scenario) {
     } else {
         for (auto& sentence : staleness_sentences(scenario)) sentences.push_back(std::move(sentence));
         if (fixed_order) return sentences;
-        sentences.push_back(lambda == 1 && !scenario.workers.overlaps()
+        sentences.push_back(lambda == 1 && !scenario.workers.overlaps() && !scenario.protocol.averages()
                                 ? "one worker: the same weights, bit for bit, as sequential SGD"
                                 : "simulated runs repeat bit for bit; real runs follow the order of arrival");
     }

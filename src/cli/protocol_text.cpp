@@ -47,6 +47,16 @@ std::string averaging_text(const ProtocolSpec& protocol, int lambda) {
             phases.alpha.zero() ? "drawn to nothing" : "drawn to the joint model",
             phases.by_steps ? "as often as they took steps" : "once each");
     }
+    if (protocol.name == "async-diloco") {
+        const int pushes = spec.delayed.pushes;
+        return fmt::format(
+            "async-diloco: after {}{} step{} of its own a worker pushes what it made of the joint model, which moves "
+            "by "
+            "{:.4g} of it at once, and by momentum {:g} with every {}",
+            spec.delayed.dylu ? "up to " : "", spec.tau, spec.tau == 1 ? "" : "s",
+            spec.outer_learning_rate / (spec.delayed.whole ? 1 : pushes), spec.outer_momentum,
+            pushes == 1 ? "push" : fmt::format("{} pushes", pushes));
+    }
     if (!protocol.averages_in_rounds())
         return fmt::format(
             "easgd: after {} step{} of its own a worker moves by {:.4g} of the way to the joint model, and that as far "
@@ -152,6 +162,11 @@ std::vector<std::string> staleness_at_a_server(const Scenario& scenario) {
         return {
             "nobody waits for anybody; a step is in the joint model once the first of its shards is; staleness "
             "counts versions since the worker last took what it was sent: no bound"};
+    if (protocol.name == "async-diloco")
+        return {fmt::format(
+            "nobody waits for others: a worker stops from its push to the new joint model; staleness counts versions "
+            "from that to its next push: mean near lambda - 1 = {}, no bound",
+            lambda - 1)};
     if (protocol.averages() && !protocol.averages_in_rounds())
         return {fmt::format(
             "nobody waits for others: a worker stops for a download, and uploads while it computes; staleness "

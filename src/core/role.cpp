@@ -160,11 +160,14 @@ std::vector<Role> averaging_roles(const Scenario& scenario, std::int64_t samples
                          scenario.protocol.averaging};
     config.data.own = true;
     std::vector<Role> roles;
-    if (scenario.protocol.name == "easgd") {
+    if (scenario.protocol.averages_alone()) {
+        const bool deltas = scenario.protocol.name != "easgd";
         const double alpha = config.averaging.alpha > 0 ? config.averaging.alpha : 0.9 / scenario.lambda();
+        int& pushes = config.averaging.delayed.pushes;
+        pushes = !deltas ? 0 : pushes > 0 ? pushes : scenario.lambda();
         roles.emplace_back(Boxed(ElasticServer(config)));
         for (WorkerId worker = 0; worker < scenario.lambda(); ++worker)
-            roles.emplace_back(Boxed(ElasticWorker({worker, parameters, config.data, alpha})));
+            roles.emplace_back(Boxed(ElasticWorker({worker, parameters, config.data, alpha, deltas})));
         return roles;
     }
     if (scenario.protocol.averages_in_parts()) {

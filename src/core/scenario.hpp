@@ -142,15 +142,23 @@ struct PhasesSpec {
     bool operator==(const PhasesSpec&) const = default;
 };
 
-/// sparknet, local-sgd, diloco, easgd, mpca: models are averaged instead of gradients, and workers take steps of their
-/// own.
+/// async-diloco: how the server takes in what workers push, one at a time.
+struct DelayedSpec {
+    int pushes = 0;      ///< between two steps of the momentum; 0: lambda
+    bool whole = false;  ///< a push counts the whole outer learning rate, instead of its part of it
+    bool dylu = false;   ///< slow workers take fewer steps
+    bool operator==(const DelayedSpec&) const = default;
+};
+
+/// Protocols that average models instead of gradients, where workers take steps of their own.
 struct AveragingSpec {
     int tau = 1;                     ///< steps of a worker between exchanges; mpca has no such number
     bool gradients = false;          ///< sparknet: the gradient of one step is exchanged instead
-    double outer_learning_rate = 1;  ///< local-sgd, diloco
+    double outer_learning_rate = 1;  ///< local-sgd, diloco, async-diloco
     double outer_momentum = 0;
     double alpha = 0;  ///< easgd; 0: 0.9 / lambda
     PhasesSpec phases;
+    DelayedSpec delayed = {};
     bool operator==(const AveragingSpec&) const = default;
 };
 
@@ -172,11 +180,13 @@ struct ProtocolSpec {
     std::int64_t delay_threshold = 1;  ///< ringmaster
     bool cancel = false;               ///< ringmaster
     Admit admit = Admit::pace;         ///< admission
-    AveragingSpec averaging;           ///< sparknet, local-sgd, diloco, easgd, mpca
+    AveragingSpec averaging;           ///< protocols that average models
     PolicyMaker plugin;                ///< plugin; empty until its file is loaded
     double warm_epochs = 0;            ///< of hardsync, with which the run begins
     /// Whether models are averaged, by roles of its own, instead of a policy's server being pushed gradients.
-    bool averages() const { return averages_in_rounds() || averages_in_parts() || name == "easgd"; }
+    bool averages() const { return averages_in_rounds() || averages_in_parts() || averages_alone(); }
+    /// One worker at a time.
+    bool averages_alone() const { return name == "easgd" || name == "async-diloco"; }
     /// Parts of models, beside the steps of workers.
     bool averages_in_parts() const { return name == "mpca"; }
     /// In rounds of all workers.

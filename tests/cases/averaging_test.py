@@ -25,6 +25,10 @@ REFUSALS: tuple[tuple[dict, str, str], ...] = (
     ({"protocol": {"name": "gadei"}}, "protocol.name", "not yet built"),
     ({"protocol": {"name": "easgd", "alpha": 2}}, "protocol.alpha", "from 0 to 1"),
     ({"protocol": {"name": "easgd", "alpha": {"from": 1, "to": 0.5, "over": 5}}}, "protocol.alpha", "a number above 0"),
+    ({"protocol": {"name": "easgd", "dylu": True}}, "protocol.dylu", "goes with"),
+    ({"protocol": {"name": "diloco", "delayed_nesterov": 2}}, "protocol.delayed_nesterov", "goes with"),
+    ({"protocol": {"name": "async-diloco", "delayed_nesterov": 0}}, "protocol.delayed_nesterov", "from 1 to"),
+    ({"protocol": {"name": "async-diloco", "alpha": 0.1}}, "protocol.alpha", "goes with"),
     ({"protocol": {"name": "mpca", "phases": 1, "shards": 2}}, "protocol.shards", "expected 1"),
     ({"protocol": {"name": "mpca", "shards": 2}}, "protocol.shards", "at least protocol.phases = 3"),
     ({"protocol": {"name": "mpca"}}, "protocol.split", "2 layers"),
@@ -67,6 +71,18 @@ class Averaging(Case):
                 self.assertIn("the same final weights", replay.stdout)
             self.assertEqual(len(hashes), 1, protocol)
             self.assertLess(max(times) - min(times), 1e-5 * max(times))
+
+    def test_deltas_are_pushed_and_runs_replay(self) -> None:
+        for backend in ("sim", "local"):
+            for more in ({}, {"delayed_nesterov": 1, "push_counts": "whole", "dylu": True, "outer_learning_rate": 0.3}):
+                run = self.run_scenario(learning({"name": "async-diloco", "tau": 4, **more}), "--backend", backend)
+                self.assertIn("the same final weights", self.call("replay", run, "--weights").stdout)
+                summary, rounds = self.summary(run), self.rows(run, "rounds.csv")
+                self.assertEqual(len(rounds), summary["updates"])
+                self.assertEqual({int(row["worker"]) for row in rounds}, {0, 1, 2})
+                self.assertEqual(summary["gradients"]["applied"], sum(int(row["steps"]) for row in rounds))
+                if not more:
+                    self.assertEqual({row["steps"] for row in rounds}, {"4"})
 
     def test_elastic_runs_replay_and_have_a_row_an_exchange(self) -> None:
         for backend in ("sim", "local"):

@@ -66,6 +66,16 @@ class TopologiesTest(LaunchTest):
         self.assert_books("elastic")
         self.assert_replays("elastic", "--weights")
 
+    def test_deltas_are_pushed_alone(self) -> None:
+        protocol = {"name": "async-diloco", "tau": 3, "delayed_nesterov": 2, "dylu": True}
+        summary = self.run_on("mpi", learning(protocol, 4, hidden=30), "delayed", ranks=5)
+        self.assertEqual((summary["backend"], summary["status"]), ("mpi", "finished"))
+        self.assert_books("delayed")
+        self.assert_replays("delayed", "--weights")
+        rounds = self.rows("delayed", "rounds.csv")
+        self.assertEqual(len(rounds), summary["updates"])
+        self.assertEqual({row["worker"] for row in rounds}, set("0123"))
+
     def test_models_are_averaged_in_phases(self) -> None:
         for phases in (1, 2, 3):
             with self.subTest(phases):

@@ -59,7 +59,7 @@ void fill_keys(Node& protocol, std::int64_t lambda) {
         return;
     }
     fill(protocol, "tau", Node::of(std::int64_t{diloco ? 100 : 10}));
-    if (name == "sparknet") return;
+    if (name == "sparknet" || name == "gosgd") return;
     if (name == "easgd") return fill_elastic(protocol, lambda);
     if (name == "async-diloco") fill(protocol, "delayed_nesterov", Node::of(lambda));
     fill(protocol, "outer_learning_rate", Node::of(diloco ? 0.7 : 1.0));
@@ -101,6 +101,11 @@ void check_run(const Node& root, const std::string& its) {
         refuse(root.at("faults").items.front(), "faults[0]", "not yet built for protocols that average");
     if (const Node* mode = root.at("evaluate").find("mode"); mode != nullptr && mode->text == "pause")
         refuse(*mode, "evaluate.mode", "not yet built for protocols that average: expected \"deferred\" or \"rank\"");
+    if (const Node* updates = root.at("stop").find("updates"); updates != nullptr && its == "\"gosgd\" ")
+        refuse(*updates, "stop.updates",
+               its +
+                   "has a joint model only where it is evaluated, and at the end: expected stop.epochs, stop.gradients "
+                   "or stop.seconds");
     const Node& execution = root.at("execution");
     if (const Node* checkpoint = execution.find("checkpoint"))
         refuse(*checkpoint, "execution.checkpoint", "not yet built for protocols that average");
@@ -128,7 +133,7 @@ void check_phases(const Node& root, const Scenario& scenario, std::int64_t param
 }
 
 bool averages(const Node& root) {
-    constexpr std::string_view names[] = {"sparknet", "local-sgd", "diloco", "easgd", "mpca", "async-diloco"};
+    constexpr std::string_view names[] = {"sparknet", "local-sgd", "diloco", "easgd", "mpca", "async-diloco", "gosgd"};
     return std::find(std::begin(names), std::end(names), root.at("protocol").at("name").text) != std::end(names);
 }
 

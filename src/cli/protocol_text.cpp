@@ -47,6 +47,12 @@ std::string averaging_text(const ProtocolSpec& protocol, int lambda) {
             phases.alpha.zero() ? "drawn to nothing" : "drawn to the joint model",
             phases.by_steps ? "as often as they took steps" : "once each");
     }
+    if (protocol.gossips())
+        return fmt::format(
+            "gosgd: after {} step{} of its own a worker hands its model, and half of its weight, to a random other "
+            "one, "
+            "which takes the weighted mean of the two",
+            spec.tau, spec.tau == 1 ? "" : "s");
     if (protocol.name == "async-diloco") {
         const int pushes = spec.delayed.pushes;
         return fmt::format(
@@ -162,6 +168,11 @@ std::vector<std::string> staleness_at_a_server(const Scenario& scenario) {
         return {
             "nobody waits for anybody; a step is in the joint model once the first of its shards is; staleness "
             "counts versions since the worker last took what it was sent: no bound"};
+    if (protocol.gossips())
+        return {
+            "nobody waits for anybody; the weights of all workers, with what is under way, are 1 together",
+            "a version is the mean of all models, made where they are evaluated, and at the end; every step is in the "
+            "next one: staleness is 0"};
     if (protocol.name == "async-diloco")
         return {fmt::format(
             "nobody waits for others: a worker stops from its push to the new joint model; staleness counts versions "

@@ -46,6 +46,7 @@ WorkerRow books(const Role& role, Time now) {
     if (const auto* worker = std::get_if<Boxed<AverageWorker>>(&role)) return (**worker).books(now);
     if (const auto* worker = std::get_if<Boxed<ElasticWorker>>(&role)) return (**worker).books(now);
     if (const auto* worker = std::get_if<Boxed<PhaseWorker>>(&role)) return (**worker).books(now);
+    if (const auto* worker = std::get_if<Boxed<GossipWorker>>(&role)) return (**worker).books(now);
     return {};
 }
 
@@ -56,6 +57,7 @@ std::int64_t gradients_begun(const Role& role) {
     if (const auto* worker = std::get_if<Boxed<AverageWorker>>(&role)) return (**worker).begun();
     if (const auto* worker = std::get_if<Boxed<ElasticWorker>>(&role)) return (**worker).begun();
     if (const auto* worker = std::get_if<Boxed<PhaseWorker>>(&role)) return (**worker).begun();
+    if (const auto* worker = std::get_if<Boxed<GossipWorker>>(&role)) return (**worker).begun();
     return 0;
 }
 
@@ -73,7 +75,7 @@ int workers_among(const std::vector<Role>& roles) {
     return static_cast<int>(std::count_if(roles.begin(), roles.end(), [](const Role& it) {
         return !std::holds_alternative<Boxed<Server>>(it) && !std::holds_alternative<Boxed<Relay>>(it) &&
                !std::holds_alternative<Boxed<AverageDriver>>(it) && !std::holds_alternative<Boxed<ElasticServer>>(it) &&
-               !std::holds_alternative<Boxed<PhaseDriver>>(it);
+               !std::holds_alternative<Boxed<PhaseDriver>>(it) && !std::holds_alternative<Boxed<GossipMonitor>>(it);
     }));
 }
 
@@ -168,6 +170,13 @@ std::vector<Role> averaging_roles(const Scenario& scenario, std::int64_t samples
         roles.emplace_back(Boxed(ElasticServer(config)));
         for (WorkerId worker = 0; worker < scenario.lambda(); ++worker)
             roles.emplace_back(Boxed(ElasticWorker({worker, parameters, config.data, alpha, deltas})));
+        return roles;
+    }
+    if (scenario.protocol.gossips()) {
+        roles.emplace_back(Boxed(GossipMonitor(config)));
+        for (WorkerId worker = 0; worker < scenario.lambda(); ++worker)
+            roles.emplace_back(Boxed(GossipWorker(
+                {worker, parameters, config.data, config.averaging.tau, scenario.seeds.data, scenario.optimizer})));
         return roles;
     }
     if (scenario.protocol.averages_in_parts()) {

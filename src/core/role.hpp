@@ -6,6 +6,8 @@
 #include "core/averaging/average_worker.hpp"
 #include "core/averaging/elastic_server.hpp"
 #include "core/averaging/elastic_worker.hpp"
+#include "core/averaging/gossip_monitor.hpp"
+#include "core/averaging/gossip_worker.hpp"
 #include "core/averaging/phase_driver.hpp"
 #include "core/averaging/phase_worker.hpp"
 #include "core/boxed.hpp"
@@ -27,7 +29,7 @@ namespace rubato {
 /// What is large or rare is boxed, so that thousands of workers lie close together.
 using Role = std::variant<Boxed<Server>, Worker, Boxed<OverlapWorker>, Boxed<Relay>, Boxed<ShardWorker>,
                           Boxed<AverageDriver>, Boxed<AverageWorker>, Boxed<ElasticServer>, Boxed<ElasticWorker>,
-                          Boxed<PhaseDriver>, Boxed<PhaseWorker>>;
+                          Boxed<PhaseDriver>, Boxed<PhaseWorker>, Boxed<GossipMonitor>, Boxed<GossipWorker>>;
 
 /// The one entry point. Appends to `actions` (the driver clears them); events of one role come in the order of `now`.
 void step(Role& role, Time now, const Event& event, Actions& actions);

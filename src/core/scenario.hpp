@@ -184,11 +184,15 @@ struct ProtocolSpec {
     PolicyMaker plugin;                ///< plugin; empty until its file is loaded
     double warm_epochs = 0;            ///< of hardsync, with which the run begins
     /// Whether models are averaged, by roles of its own, instead of a policy's server being pushed gradients.
-    bool averages() const { return averages_in_rounds() || averages_in_parts() || averages_alone(); }
+    bool averages() const { return averages_in_rounds() || averages_in_parts() || averages_alone() || gossips(); }
+    /// Workers hand their models to each other.
+    bool gossips() const { return name == "gosgd"; }
     /// One worker at a time.
     bool averages_alone() const { return name == "easgd" || name == "async-diloco"; }
     /// Parts of models, beside the steps of workers.
     bool averages_in_parts() const { return name == "mpca"; }
+    /// Whether sums of what workers have go on beside their steps.
+    bool averages_beside() const { return averages_in_parts() || gossips(); }
     /// In rounds of all workers.
     bool averages_in_rounds() const { return name == "sparknet" || name == "local-sgd" || name == "diloco"; }
 };
@@ -337,7 +341,7 @@ struct Scenario {
     bool has_relays() const { return topology == "tree" || topology == "tree-downcast"; }
     /// Whether every message is from or to the one server: a star whose workers do not talk with each other.
     bool all_pass_server() const {
-        return topology == "star" && !protocol.averages_in_rounds() && !protocol.averages_in_parts();
+        return topology == "star" && !protocol.averages_in_rounds() && !protocol.averages_beside();
     }
 };
 

@@ -29,6 +29,8 @@ REFUSALS: tuple[tuple[dict, str, str], ...] = (
     ({"protocol": {"name": "diloco", "delayed_nesterov": 2}}, "protocol.delayed_nesterov", "goes with"),
     ({"protocol": {"name": "async-diloco", "delayed_nesterov": 0}}, "protocol.delayed_nesterov", "from 1 to"),
     ({"protocol": {"name": "async-diloco", "alpha": 0.1}}, "protocol.alpha", "goes with"),
+    ({"protocol": {"name": "gosgd", "outer_momentum": 0.5}}, "protocol.outer_momentum", "goes with"),
+    ({"protocol": {"name": "gosgd"}, "stop": {"updates": 5}}, "stop.updates", "expected stop.epochs"),
     ({"protocol": {"name": "mpca", "phases": 1, "shards": 2}}, "protocol.shards", "expected 1"),
     ({"protocol": {"name": "mpca", "shards": 2}}, "protocol.shards", "at least protocol.phases = 3"),
     ({"protocol": {"name": "mpca"}}, "protocol.split", "2 layers"),
@@ -83,6 +85,18 @@ class Averaging(Case):
                 self.assertEqual(summary["gradients"]["applied"], sum(int(row["steps"]) for row in rounds))
                 if not more:
                     self.assertEqual({row["steps"] for row in rounds}, {"4"})
+
+    def test_models_are_handed_on_and_runs_replay(self) -> None:
+        for backend in ("sim", "local"):
+            run = self.run_scenario(learning({"name": "gosgd", "tau": 4}), "--backend", backend)
+            self.assertIn("the same final weights", self.call("replay", run, "--weights").stdout)
+            summary, rounds = self.summary(run), self.rows(run, "rounds.csv")
+            self.assertEqual(len(rounds), summary["updates"])
+            self.assertGreaterEqual(len(rounds), 3)
+            self.assertEqual(summary["gradients"]["applied"], sum(int(row["steps"]) for row in rounds))
+            self.assertEqual(summary["gradients"]["left_over"], 0)
+            losses = [float(row["train_loss"]) for row in self.rows(run, "evals.csv") if row["train_loss"]]
+            self.assertLess(losses[-1], losses[0])
 
     def test_elastic_runs_replay_and_have_a_row_an_exchange(self) -> None:
         for backend in ("sim", "local"):

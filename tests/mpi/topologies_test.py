@@ -76,6 +76,16 @@ class TopologiesTest(LaunchTest):
         self.assertEqual(len(rounds), summary["updates"])
         self.assertEqual({row["worker"] for row in rounds}, set("0123"))
 
+    def test_models_are_handed_on(self) -> None:
+        scenario = learning({"name": "gosgd", "tau": 2}, 4, hidden=30) | {"evaluate": {"every_epochs": 0.5}}
+        summary = self.run_on("mpi", scenario, "gossip", ranks=5)
+        self.assertEqual((summary["backend"], summary["status"]), ("mpi", "finished"))
+        self.assert_books("gossip")
+        self.assert_replays("gossip", "--weights")
+        rounds = self.rows("gossip", "rounds.csv")
+        self.assertEqual(len(rounds), summary["updates"])
+        self.assertTrue(all(float(row["policy_wait_s"]) == 0 for row in self.rows("gossip", "workers.csv")))
+
     def test_models_are_averaged_in_phases(self) -> None:
         for phases in (1, 2, 3):
             with self.subTest(phases):

@@ -186,7 +186,7 @@ OPTIONAL: dict[str, str] = {"grad_norm": "float64", "gap": "float64", "shard": "
 # Tables that runs of some protocols alone leave.
 OF_PROTOCOL: dict[str, tuple[str, ...]] = {"controller": ("dssp",),
                                            "rounds": ("sparknet", "local-sgd", "diloco", "easgd", "mpca",
-                                                      "async-diloco", "gosgd"),
+                                                      "async-diloco", "gosgd", "streaming-diloco"),
                                            "exchanges": ("mpca",)}
 
 # Tables that runs with some topologies alone leave.

@@ -62,6 +62,7 @@ PROTOCOLS: dict[str, Style] = {
     "diloco": Style("#6F4E37", "8", DASHED),
     "async-diloco": Style("#B5651D", (5, 1, 0), DASHDOTDOT),
     "gosgd": Style("#556B2F", (7, 1, 0), DOTTED),
+    "streaming-diloco": Style("#C71585", (10, 1, 0), SOLID),
     "local-sgd": Style("#8B0000", (4, 1, 0), DASHDOT),
     "agd": Style("#9467BD", (6, 1, 0), DOTTED),
     "allreduce": Style("#1F4E5F", (8, 1, 0), SOLID),

@@ -96,7 +96,8 @@ void average(const Loaded& loaded, Estimate& plan) {
     plan.gradients = std::ceil(*plan.gradients / workers) * workers;
     plan.pushes = *plan.updates * workers;
     plan.messages = 2 * *plan.pushes + *plan.gradients;
-    plan.network_bytes = *plan.pushes * static_cast<double>(scenario.cost.push_bytes + scenario.cost.pull_bytes);
+    plan.network_bytes = *plan.pushes * static_cast<double>(scenario.cost.push_bytes + scenario.cost.pull_bytes) /
+                         scenario.protocol.averaging.stream.fragments;
 }
 
 }  // namespace

@@ -16,7 +16,7 @@ std::string leftover_sentence(const PolicyTraits& policy) {
 std::string epoch_sentence(const Scenario& scenario, bool barrier, bool drops) {
     if (scenario.protocol.gossips() && scenario.data.sampling == Sampling::strided)
         return "an epoch is N samples of steps; those under way when a run has come to its end are still counted";
-    if (scenario.protocol.averages() && !scenario.protocol.averages_in_rounds() &&
+    if (scenario.protocol.averages() && (!scenario.protocol.averages_in_rounds() || scenario.protocol.streams()) &&
         scenario.data.sampling == Sampling::strided)
         return "an epoch is N samples in the joint model; the exchange that reaches the end of a run may go beyond it";
     if (scenario.protocol.averages() && scenario.data.sampling == Sampling::strided)

@@ -38,6 +38,16 @@ std::string averaging_text(const ProtocolSpec& protocol, int lambda) {
         return fmt::format(
             "{}, gradients: one of each of {} workers, reduced over a tree; the driver applies their mean",
             protocol.name, lambda);
+    if (protocol.streams()) {
+        const StreamSpec& stream = spec.stream;
+        const int every = spec.tau / stream.fragments;
+        return fmt::format(
+            "streaming-diloco: one of {} fragment{} every {} step{}, averaged over a tree{}; merged {} steps later, of "
+            "which a worker keeps {:g} of its own; outer steps of rate {:g}, Nesterov momentum {:g}",
+            stream.fragments, stream.fragments == 1 ? "" : "s", every, every == 1 ? "" : "s",
+            stream.overlap > 0 ? " beside the steps" : "", stream.overlap, stream.keep, spec.outer_learning_rate,
+            spec.outer_momentum);
+    }
     if (protocol.averages_in_parts()) {
         const PhasesSpec& phases = spec.phases;
         return fmt::format(
@@ -164,6 +174,11 @@ std::vector<std::string> staleness_at_a_server(const Scenario& scenario) {
         return sentences;
     }
     const int lambda = scenario.lambda();
+    if (protocol.streams())
+        return {fmt::format("a worker waits for a fragment that has not come {} step{} after it handed on its own; "
+                            "staleness is 1 for the steps before that, and 0 for others",
+                            protocol.averaging.stream.overlap, protocol.averaging.stream.overlap == 1 ? "" : "s"),
+                "means are taken in the order of the tree: the same weights, bit for bit, on every backend"};
     if (protocol.averages_in_parts())
         return {
             "nobody waits for anybody; a step is in the joint model once the first of its shards is; staleness "

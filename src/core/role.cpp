@@ -47,6 +47,7 @@ WorkerRow books(const Role& role, Time now) {
     if (const auto* worker = std::get_if<Boxed<ElasticWorker>>(&role)) return (**worker).books(now);
     if (const auto* worker = std::get_if<Boxed<PhaseWorker>>(&role)) return (**worker).books(now);
     if (const auto* worker = std::get_if<Boxed<GossipWorker>>(&role)) return (**worker).books(now);
+    if (const auto* worker = std::get_if<Boxed<StreamWorker>>(&role)) return (**worker).books(now);
     return {};
 }
 
@@ -58,6 +59,7 @@ std::int64_t gradients_begun(const Role& role) {
     if (const auto* worker = std::get_if<Boxed<ElasticWorker>>(&role)) return (**worker).begun();
     if (const auto* worker = std::get_if<Boxed<PhaseWorker>>(&role)) return (**worker).begun();
     if (const auto* worker = std::get_if<Boxed<GossipWorker>>(&role)) return (**worker).begun();
+    if (const auto* worker = std::get_if<Boxed<StreamWorker>>(&role)) return (**worker).begun();
     return 0;
 }
 
@@ -179,7 +181,17 @@ std::vector<Role> averaging_roles(const Scenario& scenario, std::int64_t samples
                 {worker, parameters, config.data, config.averaging.tau, scenario.seeds.data, scenario.optimizer})));
         return roles;
     }
-    if (scenario.protocol.averages_in_parts()) {
+    if (scenario.protocol.streams()) {
+        const StreamSpec& stream = config.averaging.stream;
+        config.parts = phase_parts(scenario, parameters);
+        roles.emplace_back(Boxed(AverageDriver(config)));
+        for (WorkerId worker = 0; worker < scenario.lambda(); ++worker)
+            roles.emplace_back(
+                Boxed(StreamWorker({worker, parameters, config.data, config.averaging.tau / stream.fragments,
+                                    stream.overlap, stream.keep, config.parts})));
+        return roles;
+    }
+    if (scenario.protocol.averages_in_phases()) {
         const PhasesSpec& phases = config.averaging.phases;
         const auto parts = phase_parts(scenario, parameters);
         roles.emplace_back(Boxed(PhaseDriver({config.run, config.data, phases, parts})));

@@ -150,6 +150,15 @@ struct DelayedSpec {
     bool operator==(const DelayedSpec&) const = default;
 };
 
+/// streaming-diloco: fragments of the model are exchanged in turn, tau / fragments steps apart. They are cut as the
+/// shards of PhasesSpec.
+struct StreamSpec {
+    int fragments = 1;
+    int overlap = 0;  ///< steps between handing on a fragment and merging what came of it
+    double keep = 0;  ///< what a worker's own fragment counts beside the joint one
+    bool operator==(const StreamSpec&) const = default;
+};
+
 /// Protocols that average models instead of gradients, where workers take steps of their own.
 struct AveragingSpec {
     int tau = 1;                     ///< steps of a worker between exchanges; mpca has no such number
@@ -159,6 +168,7 @@ struct AveragingSpec {
     double alpha = 0;  ///< easgd; 0: 0.9 / lambda
     PhasesSpec phases;
     DelayedSpec delayed = {};
+    StreamSpec stream = {};
     bool operator==(const AveragingSpec&) const = default;
 };
 
@@ -190,11 +200,15 @@ struct ProtocolSpec {
     /// One worker at a time.
     bool averages_alone() const { return name == "easgd" || name == "async-diloco"; }
     /// Parts of models, beside the steps of workers.
-    bool averages_in_parts() const { return name == "mpca"; }
+    bool averages_in_parts() const { return averages_in_phases() || streams(); }
+    bool averages_in_phases() const { return name == "mpca"; }
+    bool streams() const { return name == "streaming-diloco"; }
     /// Whether sums of what workers have go on beside their steps.
     bool averages_beside() const { return averages_in_parts() || gossips(); }
     /// In rounds of all workers.
-    bool averages_in_rounds() const { return name == "sparknet" || name == "local-sgd" || name == "diloco"; }
+    bool averages_in_rounds() const {
+        return name == "sparknet" || name == "local-sgd" || name == "diloco" || streams();
+    }
 };
 
 /// Topologies "tree" and "tree-downcast": who stands between the root and the workers.

@@ -31,6 +31,12 @@ REFUSALS: tuple[tuple[dict, str, str], ...] = (
     ({"protocol": {"name": "async-diloco", "alpha": 0.1}}, "protocol.alpha", "goes with"),
     ({"protocol": {"name": "gosgd", "outer_momentum": 0.5}}, "protocol.outer_momentum", "goes with"),
     ({"protocol": {"name": "gosgd"}, "stop": {"updates": 5}}, "stop.updates", "expected stop.epochs"),
+    ({"protocol": {"name": "diloco", "fragments": 2}}, "protocol.fragments", "goes with"),
+    ({"protocol": {"name": "streaming-diloco", "tau": 5}}, "protocol.tau", "a multiple of"),
+    ({"protocol": {"name": "streaming-diloco", "tau": 6, "overlap": 3}}, "protocol.overlap",
+     "less than tau / fragments = 3"),
+    ({"protocol": {"name": "streaming-diloco", "fragments": 3, "tau": 6}}, "protocol.split", "3 fragments"),
+    ({"protocol": {"name": "streaming-diloco", "keep": 2}}, "protocol.keep", "from 0 to 1"),
     ({"protocol": {"name": "mpca", "phases": 1, "shards": 2}}, "protocol.shards", "expected 1"),
     ({"protocol": {"name": "mpca", "shards": 2}}, "protocol.shards", "at least protocol.phases = 3"),
     ({"protocol": {"name": "mpca"}}, "protocol.split", "2 layers"),
@@ -60,6 +66,8 @@ class Averaging(Case):
 
     def test_backends_and_networks_agree_on_the_weights_and_replay(self) -> None:
         for protocol in ({"name": "sparknet", "tau": 4}, {"name": "diloco", "tau": 5},
+                         {"name": "streaming-diloco", "tau": 6, "overlap": 2},
+                         {"name": "streaming-diloco", "fragments": 5, "split": "bytes", "tau": 5, "keep": 0.25},
                          {"name": "sparknet", "exchange": "gradients"}):
             hashes, times = set(), set()
             for backend, network in (("sim", "simgrid"), ("sim", "flow"), ("local", "flow")):

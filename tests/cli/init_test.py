@@ -69,7 +69,7 @@ class InitTest(Case):
             for section in (scenario, scenario["protocol"], scenario["workers"], scenario["cluster"]):
                 self.assertTrue(section["comment"])
             averages = protocol in ("sparknet", "local-sgd", "diloco", "easgd", "mpca", "async-diloco",
-                                     "gosgd")
+                                     "gosgd", "streaming-diloco")
             if protocol == "plugin":  # for a file that is still to be written
                 self.assertIn("docs/write-a-protocol.md", self.refused("run", name, "--out", protocol))
                 continue

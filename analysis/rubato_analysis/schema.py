@@ -185,7 +185,8 @@ OPTIONAL: dict[str, str] = {"grad_norm": "float64", "gap": "float64", "shard": "
 
 # Tables that runs of some protocols alone leave.
 OF_PROTOCOL: dict[str, tuple[str, ...]] = {"controller": ("dssp",),
-                                           "rounds": ("sparknet", "local-sgd", "diloco", "easgd", "mpca"),
+                                           "rounds": ("sparknet", "local-sgd", "diloco", "easgd", "mpca",
+                                                      "async-diloco", "gosgd", "streaming-diloco"),
                                            "exchanges": ("mpca",)}
 
 # Tables that runs with some topologies alone leave.

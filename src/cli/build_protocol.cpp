@@ -82,6 +82,16 @@ ProtocolSpec build_protocol(const Node& protocol, int lambda) {
     if (protocol.find("phases")) spec.averaging.phases = build_phases(protocol);
     if (const Node* rate = protocol.find("outer_learning_rate")) spec.averaging.outer_learning_rate = rate->number;
     if (const Node* momentum = protocol.find("outer_momentum")) spec.averaging.outer_momentum = momentum->number;
+    if (protocol.find("fragments")) {
+        StreamSpec& stream = spec.averaging.stream;
+        stream = {to_int(protocol.at("fragments")), to_int(protocol.at("overlap")), protocol.at("keep").number};
+        spec.averaging.phases.shards = stream.fragments;
+        spec.averaging.phases.by_layers = protocol.at("split").text == "layers";
+    }
+    DelayedSpec& delayed = spec.averaging.delayed;
+    if (const Node* pushes = protocol.find("delayed_nesterov")) delayed.pushes = to_int(*pushes);
+    if (const Node* counts = protocol.find("push_counts")) delayed.whole = counts->text == "whole";
+    if (const Node* dylu = protocol.find("dylu")) delayed.dylu = dylu->boolean;
     if (const Node* file = protocol.find("file")) spec.plugin = policy_of(*file, protocol, lambda);
     return spec;
 }

@@ -188,8 +188,8 @@ std::string stop_text(const StopSpec& stop) {
     return text + (stop.on_divergence ? "; a run that diverges stops" : "; a run that diverges goes on");
 }
 
-/// Every round waits for the slowest worker, whose model is on its way while nobody computes. Elastic workers wait for
-/// nobody.
+/// Every round waits for the slowest worker, whose model is on its way while nobody computes, unless fragments are
+/// streamed. Elastic workers wait for nobody.
 double least_seconds_of_steps(const Scenario& scenario, const Estimate& plan, sim::Network& network,
                               const sim::Placement& placement) {
     double slowest = 0, moving = 0, rate = 0;
@@ -203,6 +203,7 @@ double least_seconds_of_steps(const Scenario& scenario, const Estimate& plan, si
         if (role == 1) moving = seconds_of(network.control_delay(host, placement.host_of_role.front(), bytes));
     }
     if (!scenario.protocol.averages_in_rounds()) return rate > 0 ? *plan.gradients / rate : 0;
+    if (scenario.protocol.streams()) return slowest;
     return slowest + *plan.updates * moving;
 }
 

@@ -51,10 +51,25 @@ void fill_spread(Node& protocol, std::int64_t lambda) {
     if (protocol.at("broadcast").text == "swarm") fill(protocol, "chunks", Node::of(std::max<std::int64_t>(2, lambda)));
 }
 
+void fill_stream(Node& protocol) {
+    const std::int64_t fragments = protocol.at("fragments").whole(), tau = protocol.at("tau").whole();
+    if (tau % fragments != 0)
+        refuse(protocol.at("tau"), "protocol.tau",
+               "one of " + std::to_string(fragments) +
+                   " fragments is exchanged after the other, as many steps apart: expected a multiple of "
+                   "protocol.fragments");
+    const std::int64_t every = tau / fragments;
+    fill(protocol, "overlap", Node::of(std::min<std::int64_t>(5, every - 1)));
+    if (const Node& overlap = protocol.at("overlap"); overlap.whole() >= every)
+        refuse(overlap, "protocol.overlap",
+               "a fragment is merged before the next one is handed on: expected less than tau / fragments = " +
+                   std::to_string(every));
+}
+
 void fill_keys(Node& protocol, std::int64_t lambda) {
     const std::string& name = protocol.at("name").text;
-    const bool diloco = name == "diloco";
-    if (name != "easgd") fill_spread(protocol, lambda);
+    const bool diloco = name == "diloco" || name == "async-diloco" || name == "streaming-diloco";
+    if (name == "sparknet" || name == "local-sgd" || name == "diloco" || name == "mpca") fill_spread(protocol, lambda);
     if (name == "mpca") return fill_phases(protocol);
     const Node* exchange = protocol.find("exchange");
     if (exchange != nullptr && exchange->text == "gradients") {
@@ -65,8 +80,10 @@ void fill_keys(Node& protocol, std::int64_t lambda) {
         return;
     }
     fill(protocol, "tau", Node::of(std::int64_t{diloco ? 100 : 10}));
-    if (name == "sparknet") return;
+    if (name == "sparknet" || name == "gosgd") return;
     if (name == "easgd") return fill_elastic(protocol, lambda);
+    if (name == "streaming-diloco") fill_stream(protocol);
+    if (name == "async-diloco") fill(protocol, "delayed_nesterov", Node::of(lambda));
     fill(protocol, "outer_learning_rate", Node::of(diloco ? 0.7 : 1.0));
     fill(protocol, "outer_momentum", Node::of(diloco ? 0.9 : 0.0));
 }
@@ -102,10 +119,17 @@ void check_run(const Node& root, const std::string& its) {
                "\"async\" beside it");
     if (const Node* warm = root.at("protocol").find("warm_start"))
         refuse(*warm, "protocol.warm_start", its + "has no server that hardsync could begin with: not yet built");
-    if (!root.at("faults").items.empty() && root.at("protocol").at("name").text == "easgd")
-        refuse(root.at("faults").items.front(), "faults[0]", "not yet built for \"easgd\"");
+    // Those that exchange parts beside steps, or with one peer alone, have no word on who is there.
+    const bool survives = root.at("protocol").find("broadcast") != nullptr;
+    if (!root.at("faults").items.empty() && !survives)
+        refuse(root.at("faults").items.front(), "faults[0]", its + "goes on with all workers: not yet built");
     if (const Node* mode = root.at("evaluate").find("mode"); mode != nullptr && mode->text == "pause")
         refuse(*mode, "evaluate.mode", "not yet built for protocols that average: expected \"deferred\" or \"rank\"");
+    if (const Node* updates = root.at("stop").find("updates"); updates != nullptr && its == "\"gosgd\" ")
+        refuse(*updates, "stop.updates",
+               its +
+                   "has a joint model only where it is evaluated, and at the end: expected stop.epochs, stop.gradients "
+                   "or stop.seconds");
     const Node& execution = root.at("execution");
     if (const Node* checkpoint = execution.find("checkpoint"))
         refuse(*checkpoint, "execution.checkpoint", "not yet built for protocols that average");
@@ -126,14 +150,16 @@ void check_phases(const Node& root, const Scenario& scenario, std::int64_t param
     const bool empty = std::any_of(parts.begin(), parts.end(), [](const Range& part) { return part.count == 0; });
     if (static_cast<int>(parts.size()) == phases.shards && !empty) return;
     const bool layers = phases.by_layers && phases.sizes.empty() && !scenario.layers.empty();
-    refuse(layers ? protocol.at("split") : protocol.at("shards"), layers ? "protocol.split" : "protocol.shards",
+    const std::string what = scenario.protocol.streams() ? "fragments" : "shards";
+    refuse(layers ? protocol.at("split") : protocol.at(what), layers ? "protocol.split" : "protocol." + what,
            layers ? "the model has " + std::to_string(scenario.layers.size()) + " layers, and there are to be " +
-                        std::to_string(phases.shards) + " shards: expected fewer of them, or \"bytes\""
-                  : "a shard would be empty: expected fewer of them");
+                        std::to_string(phases.shards) + " " + what + ": expected fewer of them, or \"bytes\""
+                  : "one of the " + what + " would be empty: expected fewer of them");
 }
 
 bool averages(const Node& root) {
-    constexpr std::string_view names[] = {"sparknet", "local-sgd", "diloco", "easgd", "mpca"};
+    constexpr std::string_view names[] = {"sparknet", "local-sgd",    "diloco", "easgd",
+                                          "mpca",     "async-diloco", "gosgd",  "streaming-diloco"};
     return std::find(std::begin(names), std::end(names), root.at("protocol").at("name").text) != std::end(names);
 }
 

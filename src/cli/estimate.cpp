@@ -75,13 +75,29 @@ double updates_of(const Loaded& loaded, const Estimate& plan) {
     return warm.updates + std::ceil((pushes - warm.gradients) / plan.per_update);
 }
 
+/// Models are handed over, of which the monitor hears, and averaged for each evaluation, and at the end.
+void gossip(const Loaded& loaded, Estimate& plan) {
+    const Scenario& scenario = loaded.scenario;
+    const double lambda = scenario.lambda();
+    const double hand_overs = lambda > 1 ? std::floor(*plan.gradients / scenario.protocol.averaging.tau) : 0;
+    const double epochs = *plan.gradients * scenario.workers.batch_size / static_cast<double>(loaded.samples);
+    const auto every = scenario.model.gradients ? scenario.evaluate.every_epochs : std::nullopt;
+    plan.updates = 1 + (every ? std::floor(epochs / *every) : 0);
+    plan.pushes = hand_overs + *plan.updates * lambda;
+    plan.messages = 2 * hand_overs + 3 * *plan.updates * lambda + *plan.gradients;
+    plan.network_bytes = *plan.pushes * static_cast<double>(scenario.cost.push_bytes);
+}
+
 /// A worker hands on one sum and gets one model a round, and tells of every step.
-void average(const Scenario& scenario, Estimate& plan) {
+void average(const Loaded& loaded, Estimate& plan) {
+    const Scenario& scenario = loaded.scenario;
+    if (scenario.protocol.gossips()) return gossip(loaded, plan);
     const double workers = scenario.protocol.averages_in_rounds() ? scenario.lambda() : 1;
     plan.gradients = std::ceil(*plan.gradients / workers) * workers;
     plan.pushes = *plan.updates * workers;
     plan.messages = 2 * *plan.pushes + *plan.gradients;
-    plan.network_bytes = *plan.pushes * static_cast<double>(scenario.cost.push_bytes + scenario.cost.pull_bytes);
+    plan.network_bytes = *plan.pushes * static_cast<double>(scenario.cost.push_bytes + scenario.cost.pull_bytes) /
+                         scenario.protocol.averaging.stream.fragments;
 }
 
 }  // namespace
@@ -149,7 +165,7 @@ Estimate estimate(const Loaded& loaded) {
     if (scenario.trace.events) disk += gradients * events_of_gradient;
     if (scenario.trace.updates && scenario.protocol.averages()) disk += *result.updates * round_row;
     result.disk_bytes = disk;
-    if (scenario.protocol.averages()) average(scenario, result);
+    if (scenario.protocol.averages()) average(loaded, result);
     return result;
 }
 

@@ -14,7 +14,9 @@ std::string leftover_sentence(const PolicyTraits& policy) {
 }
 
 std::string epoch_sentence(const Scenario& scenario, bool barrier, bool drops) {
-    if (scenario.protocol.averages() && !scenario.protocol.averages_in_rounds() &&
+    if (scenario.protocol.gossips() && scenario.data.sampling == Sampling::strided)
+        return "an epoch is N samples of steps; those under way when a run has come to its end are still counted";
+    if (scenario.protocol.averages() && (!scenario.protocol.averages_in_rounds() || scenario.protocol.streams()) &&
         scenario.data.sampling == Sampling::strided)
         return "an epoch is N samples in the joint model; the exchange that reaches the end of a run may go beyond it";
     if (scenario.protocol.averages() && scenario.data.sampling == Sampling::strided)
@@ -70,7 +72,7 @@ std::vector<std::string> guarantees(const Scenario& scenario) {
     } else {
         for (auto& sentence : staleness_sentences(scenario)) sentences.push_back(std::move(sentence));
         if (fixed_order) return sentences;
-        sentences.push_back(lambda == 1 && !scenario.workers.overlaps()
+        sentences.push_back(lambda == 1 && !scenario.workers.overlaps() && !scenario.protocol.averages()
                                 ? "one worker: the same weights, bit for bit, as sequential SGD"
                                 : "simulated runs repeat bit for bit; real runs follow the order of arrival");
     }

@@ -94,6 +94,8 @@ Node scenario_for(const std::string& protocol, const std::string& file) {
     })",
                            {});
     *root.find("protocol") = protocol_section(protocol);
+    // Of which there is one layer for each fragment.
+    if (protocol == "streaming-diloco") *root.find("model") = parse_json(R"({"name": "mlp", "hidden": [32]})", {});
     const std::string address = schema_address(file == "-" ? fs::path("scenario.json") : fs::path(file));
     if (address.empty()) return root;
     Node with_schema = Node::object();

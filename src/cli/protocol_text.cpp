@@ -38,6 +38,16 @@ std::string averaging_text(const ProtocolSpec& protocol, int lambda) {
         return fmt::format(
             "{}, gradients: one of each of {} workers, reduced over a tree; the driver applies their mean",
             protocol.name, lambda);
+    if (protocol.streams()) {
+        const StreamSpec& stream = spec.stream;
+        const int every = spec.tau / stream.fragments;
+        return fmt::format(
+            "streaming-diloco: one of {} fragment{} every {} step{}, averaged over a tree{}; merged {} steps later, of "
+            "which a worker keeps {:g} of its own; outer steps of rate {:g}, Nesterov momentum {:g}",
+            stream.fragments, stream.fragments == 1 ? "" : "s", every, every == 1 ? "" : "s",
+            stream.overlap > 0 ? " beside the steps" : "", stream.overlap, stream.keep, spec.outer_learning_rate,
+            spec.outer_momentum);
+    }
     if (protocol.averages_in_parts()) {
         const PhasesSpec& phases = spec.phases;
         return fmt::format(
@@ -46,6 +56,22 @@ std::string averaging_text(const ProtocolSpec& protocol, int lambda) {
             phases.phases, phases.phases == 1 ? "" : "s", phases.shards, phases.shards == 1 ? "" : "s",
             phases.alpha.zero() ? "drawn to nothing" : "drawn to the joint model",
             phases.by_steps ? "as often as they took steps" : "once each");
+    }
+    if (protocol.gossips())
+        return fmt::format(
+            "gosgd: after {} step{} of its own a worker hands its model, and half of its weight, to a random other "
+            "one, "
+            "which takes the weighted mean of the two",
+            spec.tau, spec.tau == 1 ? "" : "s");
+    if (protocol.name == "async-diloco") {
+        const int pushes = spec.delayed.pushes;
+        return fmt::format(
+            "async-diloco: after {}{} step{} of its own a worker pushes what it made of the joint model, which moves "
+            "by "
+            "{:.4g} of it at once, and by momentum {:g} with every {}",
+            spec.delayed.dylu ? "up to " : "", spec.tau, spec.tau == 1 ? "" : "s",
+            spec.outer_learning_rate / (spec.delayed.whole ? 1 : pushes), spec.outer_momentum,
+            pushes == 1 ? "push" : fmt::format("{} pushes", pushes));
     }
     if (!protocol.averages_in_rounds())
         return fmt::format(
@@ -148,10 +174,25 @@ std::vector<std::string> staleness_at_a_server(const Scenario& scenario) {
         return sentences;
     }
     const int lambda = scenario.lambda();
+    if (protocol.streams())
+        return {fmt::format("a worker waits for a fragment that has not come {} step{} after it handed on its own; "
+                            "staleness is 1 for the steps before that, and 0 for others",
+                            protocol.averaging.stream.overlap, protocol.averaging.stream.overlap == 1 ? "" : "s"),
+                "means are taken in the order of the tree: the same weights, bit for bit, on every backend"};
     if (protocol.averages_in_parts())
         return {
             "nobody waits for anybody; a step is in the joint model once the first of its shards is; staleness "
             "counts versions since the worker last took what it was sent: no bound"};
+    if (protocol.gossips())
+        return {
+            "nobody waits for anybody; the weights of all workers, with what is under way, are 1 together",
+            "a version is the mean of all models, made where they are evaluated, and at the end; every step is in the "
+            "next one: staleness is 0"};
+    if (protocol.name == "async-diloco")
+        return {fmt::format(
+            "nobody waits for others: a worker stops from its push to the new joint model; staleness counts versions "
+            "from that to its next push: mean near lambda - 1 = {}, no bound",
+            lambda - 1)};
     if (protocol.averages() && !protocol.averages_in_rounds())
         return {fmt::format(
             "nobody waits for others: a worker stops for a download, and uploads while it computes; staleness "

@@ -59,6 +59,8 @@ std::string topology_text(const Scenario& scenario) {
                            scenario.shards.by_layers ? "layers" : "bytes", scenario.lambda());
     if (scenario.protocol.averages_in_rounds() || scenario.protocol.averages_in_parts())
         return fmt::format("a driver and {} workers: binomial broadcast, binary-tree reduce", scenario.lambda());
+    if (scenario.protocol.gossips())
+        return fmt::format("a monitor and {} workers, which hand models to each other", scenario.lambda());
     if (tree.star()) return fmt::format("{}: 1 server, {} workers", scenario.topology, scenario.lambda());
     std::size_t leaves = 0;
     for (const auto& relay : tree.relays()) leaves += relay.children.front() <= scenario.lambda();

@@ -382,8 +382,25 @@ struct Received {
     }
 };
 
+/// Averaging by gossip. Worker to worker: the payload is the model that it hands over, and `weight` what it gives with
+/// it of the one weight that all have; the `number`-th of its sender, to worker `to`. To the monitor, without a
+/// payload: that it has done so.
+struct Gossip {
+    static constexpr std::string_view kind = "gossip";
+    WorkerId to = 0;
+    std::int64_t number = 0;
+    double weight = 0;
+    bool operator==(const Gossip&) const = default;
+    template <class Self, class F>
+    static void each(Self& self, F&& field) {
+        field("to", self.to);
+        field("number", self.number);
+        field("weight", self.weight);
+    }
+};
+
 /// A small one first: that is what an empty message is made of.
 using Message = std::variant<Inquiry, Push, Proceed, Weights, Ok, Halt, GaveUp, Stop, Bye, Flush, Round, Briefs, Idle,
-                             Model, Membership, Share, Exchange, Exchanged, Received>;
+                             Model, Membership, Share, Exchange, Exchanged, Received, Gossip>;
 
 }  // namespace rubato

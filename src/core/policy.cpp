@@ -89,6 +89,7 @@ PolicyTraits traits(const ProtocolSpec& protocol, int lambda) {
     averages.word = Word::broadcast;
     averages.batch_order = true;
     averages.gradients = protocol.averaging.gradients ? lambda : lambda * protocol.averaging.tau;
+    if (protocol.streams()) averages.gradients /= protocol.averaging.stream.fragments;
     return averages;
 }
 

@@ -46,6 +46,8 @@ WorkerRow books(const Role& role, Time now) {
     if (const auto* worker = std::get_if<Boxed<AverageWorker>>(&role)) return (**worker).books(now);
     if (const auto* worker = std::get_if<Boxed<ElasticWorker>>(&role)) return (**worker).books(now);
     if (const auto* worker = std::get_if<Boxed<PhaseWorker>>(&role)) return (**worker).books(now);
+    if (const auto* worker = std::get_if<Boxed<GossipWorker>>(&role)) return (**worker).books(now);
+    if (const auto* worker = std::get_if<Boxed<StreamWorker>>(&role)) return (**worker).books(now);
     return {};
 }
 
@@ -56,6 +58,8 @@ std::int64_t gradients_begun(const Role& role) {
     if (const auto* worker = std::get_if<Boxed<AverageWorker>>(&role)) return (**worker).begun();
     if (const auto* worker = std::get_if<Boxed<ElasticWorker>>(&role)) return (**worker).begun();
     if (const auto* worker = std::get_if<Boxed<PhaseWorker>>(&role)) return (**worker).begun();
+    if (const auto* worker = std::get_if<Boxed<GossipWorker>>(&role)) return (**worker).begun();
+    if (const auto* worker = std::get_if<Boxed<StreamWorker>>(&role)) return (**worker).begun();
     return 0;
 }
 
@@ -73,7 +77,7 @@ int workers_among(const std::vector<Role>& roles) {
     return static_cast<int>(std::count_if(roles.begin(), roles.end(), [](const Role& it) {
         return !std::holds_alternative<Boxed<Server>>(it) && !std::holds_alternative<Boxed<Relay>>(it) &&
                !std::holds_alternative<Boxed<AverageDriver>>(it) && !std::holds_alternative<Boxed<ElasticServer>>(it) &&
-               !std::holds_alternative<Boxed<PhaseDriver>>(it);
+               !std::holds_alternative<Boxed<PhaseDriver>>(it) && !std::holds_alternative<Boxed<GossipMonitor>>(it);
     }));
 }
 
@@ -161,14 +165,34 @@ std::vector<Role> averaging_roles(const Scenario& scenario, std::int64_t samples
     config.data.own = true;
     const SpreadSpec& spread = config.averaging.spread;
     std::vector<Role> roles;
-    if (scenario.protocol.name == "easgd") {
+    if (scenario.protocol.averages_alone()) {
+        const bool deltas = scenario.protocol.name != "easgd";
         const double alpha = config.averaging.alpha > 0 ? config.averaging.alpha : 0.9 / scenario.lambda();
+        int& pushes = config.averaging.delayed.pushes;
+        pushes = !deltas ? 0 : pushes > 0 ? pushes : scenario.lambda();
         roles.emplace_back(Boxed(ElasticServer(config)));
         for (WorkerId worker = 0; worker < scenario.lambda(); ++worker)
-            roles.emplace_back(Boxed(ElasticWorker({worker, parameters, config.data, alpha})));
+            roles.emplace_back(Boxed(ElasticWorker({worker, parameters, config.data, alpha, deltas})));
         return roles;
     }
-    if (scenario.protocol.averages_in_parts()) {
+    if (scenario.protocol.gossips()) {
+        roles.emplace_back(Boxed(GossipMonitor(config)));
+        for (WorkerId worker = 0; worker < scenario.lambda(); ++worker)
+            roles.emplace_back(Boxed(GossipWorker(
+                {worker, parameters, config.data, config.averaging.tau, scenario.seeds.data, scenario.optimizer})));
+        return roles;
+    }
+    if (scenario.protocol.streams()) {
+        const StreamSpec& stream = config.averaging.stream;
+        config.parts = phase_parts(scenario, parameters);
+        roles.emplace_back(Boxed(AverageDriver(config)));
+        for (WorkerId worker = 0; worker < scenario.lambda(); ++worker)
+            roles.emplace_back(
+                Boxed(StreamWorker({worker, parameters, config.data, config.averaging.tau / stream.fragments,
+                                    stream.overlap, stream.keep, config.parts})));
+        return roles;
+    }
+    if (scenario.protocol.averages_in_phases()) {
         const PhasesSpec& phases = config.averaging.phases;
         const auto parts = phase_parts(scenario, parameters);
         roles.emplace_back(Boxed(PhaseDriver({config.run, config.data, phases, parts, spread})));

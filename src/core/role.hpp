@@ -6,8 +6,11 @@
 #include "core/averaging/average_worker.hpp"
 #include "core/averaging/elastic_server.hpp"
 #include "core/averaging/elastic_worker.hpp"
+#include "core/averaging/gossip_monitor.hpp"
+#include "core/averaging/gossip_worker.hpp"
 #include "core/averaging/phase_driver.hpp"
 #include "core/averaging/phase_worker.hpp"
+#include "core/averaging/stream_worker.hpp"
 #include "core/boxed.hpp"
 #include "core/overlap_worker.hpp"
 #include "core/relay.hpp"
@@ -25,9 +28,10 @@ namespace rubato {
 
 /// A role is copyable, comparable and printable; it lives wherever a driver puts it.
 /// What is large or rare is boxed, so that thousands of workers lie close together.
-using Role = std::variant<Boxed<Server>, Worker, Boxed<OverlapWorker>, Boxed<Relay>, Boxed<ShardWorker>,
-                          Boxed<AverageDriver>, Boxed<AverageWorker>, Boxed<ElasticServer>, Boxed<ElasticWorker>,
-                          Boxed<PhaseDriver>, Boxed<PhaseWorker>>;
+using Role =
+    std::variant<Boxed<Server>, Worker, Boxed<OverlapWorker>, Boxed<Relay>, Boxed<ShardWorker>, Boxed<AverageDriver>,
+                 Boxed<AverageWorker>, Boxed<ElasticServer>, Boxed<ElasticWorker>, Boxed<PhaseDriver>,
+                 Boxed<PhaseWorker>, Boxed<GossipMonitor>, Boxed<GossipWorker>, Boxed<StreamWorker>>;
 
 /// The one entry point. Appends to `actions` (the driver clears them); events of one role come in the order of `now`.
 void step(Role& role, Time now, const Event& event, Actions& actions);

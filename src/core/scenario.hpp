@@ -151,16 +151,34 @@ struct SpreadSpec {
     bool operator==(const SpreadSpec&) const = default;
 };
 
-/// sparknet, local-sgd, diloco, easgd, mpca: models are averaged instead of gradients, and workers take steps of their
-/// own.
+/// async-diloco: how the server takes in what workers push, one at a time.
+struct DelayedSpec {
+    int pushes = 0;      ///< between two steps of the momentum; 0: lambda
+    bool whole = false;  ///< a push counts the whole outer learning rate, instead of its part of it
+    bool dylu = false;   ///< slow workers take fewer steps
+    bool operator==(const DelayedSpec&) const = default;
+};
+
+/// streaming-diloco: fragments of the model are exchanged in turn, tau / fragments steps apart. They are cut as the
+/// shards of PhasesSpec.
+struct StreamSpec {
+    int fragments = 1;
+    int overlap = 0;  ///< steps between handing on a fragment and merging what came of it
+    double keep = 0;  ///< what a worker's own fragment counts beside the joint one
+    bool operator==(const StreamSpec&) const = default;
+};
+
+/// Protocols that average models instead of gradients, where workers take steps of their own.
 struct AveragingSpec {
     int tau = 1;                     ///< steps of a worker between exchanges; mpca has no such number
     bool gradients = false;          ///< sparknet: the gradient of one step is exchanged instead
-    double outer_learning_rate = 1;  ///< local-sgd, diloco
+    double outer_learning_rate = 1;  ///< local-sgd, diloco, async-diloco
     double outer_momentum = 0;
     double alpha = 0;  ///< easgd; 0: 0.9 / lambda
     SpreadSpec spread;
     PhasesSpec phases;
+    DelayedSpec delayed = {};
+    StreamSpec stream = {};
     bool operator==(const AveragingSpec&) const = default;
 };
 
@@ -182,15 +200,25 @@ struct ProtocolSpec {
     std::int64_t delay_threshold = 1;  ///< ringmaster
     bool cancel = false;               ///< ringmaster
     Admit admit = Admit::pace;         ///< admission
-    AveragingSpec averaging;           ///< sparknet, local-sgd, diloco, easgd, mpca
+    AveragingSpec averaging;           ///< protocols that average models
     PolicyMaker plugin;                ///< plugin; empty until its file is loaded
     double warm_epochs = 0;            ///< of hardsync, with which the run begins
     /// Whether models are averaged, by roles of its own, instead of a policy's server being pushed gradients.
-    bool averages() const { return averages_in_rounds() || averages_in_parts() || name == "easgd"; }
+    bool averages() const { return averages_in_rounds() || averages_in_parts() || averages_alone() || gossips(); }
+    /// Workers hand their models to each other.
+    bool gossips() const { return name == "gosgd"; }
+    /// One worker at a time.
+    bool averages_alone() const { return name == "easgd" || name == "async-diloco"; }
     /// Parts of models, beside the steps of workers.
-    bool averages_in_parts() const { return name == "mpca"; }
+    bool averages_in_parts() const { return averages_in_phases() || streams(); }
+    bool averages_in_phases() const { return name == "mpca"; }
+    bool streams() const { return name == "streaming-diloco"; }
+    /// Whether sums of what workers have go on beside their steps.
+    bool averages_beside() const { return averages_in_parts() || gossips(); }
     /// In rounds of all workers.
-    bool averages_in_rounds() const { return name == "sparknet" || name == "local-sgd" || name == "diloco"; }
+    bool averages_in_rounds() const {
+        return name == "sparknet" || name == "local-sgd" || name == "diloco" || streams();
+    }
 };
 
 /// Topologies "tree" and "tree-downcast": who stands between the root and the workers.
@@ -337,7 +365,7 @@ struct Scenario {
     bool has_relays() const { return topology == "tree" || topology == "tree-downcast"; }
     /// Whether every message is from or to the one server: a star whose workers do not talk with each other.
     bool all_pass_server() const {
-        return topology == "star" && !protocol.averages_in_rounds() && !protocol.averages_in_parts();
+        return topology == "star" && !protocol.averages_in_rounds() && !protocol.averages_beside();
     }
 };
 

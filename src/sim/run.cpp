@@ -271,6 +271,8 @@ void Run::process(Due& due) {
         if (const auto* applied = std::get_if<Applied>(&due.event)) server_weights_ = applied->weights;
         if (const auto* placed = std::get_if<Placed>(&due.event)) server_weights_ = placed->weights;
     }
+    // It may have come to its end in this very nanosecond.
+    if (std::holds_alternative<Interrupted>(due.event) && seats_[0].finished) return;
     hand(due.to, now_, due.event);
 }
 

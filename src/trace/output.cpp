@@ -59,7 +59,7 @@ Output::Output(const Scenario& scenario, const RecorderOptions& options)
     if (scenario.topology == "sharded" && scenario.trace.gradients)
         open(shards_, path("shards.csv"), shards_header, -1);
     if (scenario.protocol.averages() && scenario.trace.updates) open(rounds_, path("rounds.csv"), rounds_header, -1);
-    if (scenario.protocol.averages_in_parts() && scenario.trace.updates)
+    if (scenario.protocol.averages_in_phases() && scenario.trace.updates)
         open(exchanges_, path("exchanges.csv"), exchanges_header, -1);
     faults_size_ = sizes.faults;
     if (sizes.faults >= 0) open(faults_, path("faults.csv"), faults_header, sizes.faults);

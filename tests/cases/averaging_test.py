@@ -25,6 +25,18 @@ REFUSALS: tuple[tuple[dict, str, str], ...] = (
     ({"protocol": {"name": "gadei"}}, "protocol.name", "not yet built"),
     ({"protocol": {"name": "easgd", "alpha": 2}}, "protocol.alpha", "from 0 to 1"),
     ({"protocol": {"name": "easgd", "alpha": {"from": 1, "to": 0.5, "over": 5}}}, "protocol.alpha", "a number above 0"),
+    ({"protocol": {"name": "easgd", "dylu": True}}, "protocol.dylu", "goes with"),
+    ({"protocol": {"name": "diloco", "delayed_nesterov": 2}}, "protocol.delayed_nesterov", "goes with"),
+    ({"protocol": {"name": "async-diloco", "delayed_nesterov": 0}}, "protocol.delayed_nesterov", "from 1 to"),
+    ({"protocol": {"name": "async-diloco", "alpha": 0.1}}, "protocol.alpha", "goes with"),
+    ({"protocol": {"name": "gosgd", "outer_momentum": 0.5}}, "protocol.outer_momentum", "goes with"),
+    ({"protocol": {"name": "gosgd"}, "stop": {"updates": 5}}, "stop.updates", "expected stop.epochs"),
+    ({"protocol": {"name": "diloco", "fragments": 2}}, "protocol.fragments", "goes with"),
+    ({"protocol": {"name": "streaming-diloco", "tau": 5}}, "protocol.tau", "a multiple of"),
+    ({"protocol": {"name": "streaming-diloco", "tau": 6, "overlap": 3}}, "protocol.overlap",
+     "less than tau / fragments = 3"),
+    ({"protocol": {"name": "streaming-diloco", "fragments": 3, "tau": 6}}, "protocol.split", "3 fragments"),
+    ({"protocol": {"name": "streaming-diloco", "keep": 2}}, "protocol.keep", "from 0 to 1"),
     ({"protocol": {"name": "mpca", "phases": 1, "shards": 2}}, "protocol.shards", "expected 1"),
     ({"protocol": {"name": "mpca", "shards": 2}}, "protocol.shards", "at least protocol.phases = 3"),
     ({"protocol": {"name": "mpca"}}, "protocol.split", "2 layers"),
@@ -54,6 +66,8 @@ class Averaging(Case):
 
     def test_backends_and_networks_agree_on_the_weights_and_replay(self) -> None:
         for protocol in ({"name": "sparknet", "tau": 4}, {"name": "diloco", "tau": 5},
+                         {"name": "streaming-diloco", "tau": 6, "overlap": 2},
+                         {"name": "streaming-diloco", "fragments": 5, "split": "bytes", "tau": 5, "keep": 0.25},
                          {"name": "sparknet", "exchange": "gradients"}):
             hashes, times = set(), set()
             for backend, network in (("sim", "simgrid"), ("sim", "flow"), ("local", "flow")):
@@ -67,6 +81,30 @@ class Averaging(Case):
                 self.assertIn("the same final weights", replay.stdout)
             self.assertEqual(len(hashes), 1, protocol)
             self.assertLess(max(times) - min(times), 1e-5 * max(times))
+
+    def test_deltas_are_pushed_and_runs_replay(self) -> None:
+        for backend in ("sim", "local"):
+            for more in ({}, {"delayed_nesterov": 1, "push_counts": "whole", "dylu": True, "outer_learning_rate": 0.3}):
+                run = self.run_scenario(learning({"name": "async-diloco", "tau": 4, **more}), "--backend", backend)
+                self.assertIn("the same final weights", self.call("replay", run, "--weights").stdout)
+                summary, rounds = self.summary(run), self.rows(run, "rounds.csv")
+                self.assertEqual(len(rounds), summary["updates"])
+                self.assertEqual({int(row["worker"]) for row in rounds}, {0, 1, 2})
+                self.assertEqual(summary["gradients"]["applied"], sum(int(row["steps"]) for row in rounds))
+                if not more:
+                    self.assertEqual({row["steps"] for row in rounds}, {"4"})
+
+    def test_models_are_handed_on_and_runs_replay(self) -> None:
+        for backend in ("sim", "local"):
+            run = self.run_scenario(learning({"name": "gosgd", "tau": 4}), "--backend", backend)
+            self.assertIn("the same final weights", self.call("replay", run, "--weights").stdout)
+            summary, rounds = self.summary(run), self.rows(run, "rounds.csv")
+            self.assertEqual(len(rounds), summary["updates"])
+            self.assertGreaterEqual(len(rounds), 3)
+            self.assertEqual(summary["gradients"]["applied"], sum(int(row["steps"]) for row in rounds))
+            self.assertEqual(summary["gradients"]["left_over"], 0)
+            losses = [float(row["train_loss"]) for row in self.rows(run, "evals.csv") if row["train_loss"]]
+            self.assertLess(losses[-1], losses[0])
 
     def test_elastic_runs_replay_and_have_a_row_an_exchange(self) -> None:
         for backend in ("sim", "local"):

@@ -68,7 +68,8 @@ class InitTest(Case):
             self.assertEqual(scenario["protocol"]["name"], protocol)
             for section in (scenario, scenario["protocol"], scenario["workers"], scenario["cluster"]):
                 self.assertTrue(section["comment"])
-            averages = protocol in ("sparknet", "local-sgd", "diloco", "easgd", "mpca")
+            averages = protocol in ("sparknet", "local-sgd", "diloco", "easgd", "mpca", "async-diloco",
+                                     "gosgd", "streaming-diloco")
             if protocol == "plugin":  # for a file that is still to be written
                 self.assertIn("docs/write-a-protocol.md", self.refused("run", name, "--out", protocol))
                 continue

@@ -96,8 +96,9 @@ TEST_CASE("names of values are suggested, and reserved ones refused with \"not y
     CHECK(error_of(small(), {"protocol.name=hardsink"}) ==
           "--set protocol.name=hardsink: protocol.name: expected one of \"hardsync\", \"n-softsync\", \"async\", "
           "\"bsp\", \"asp\", \"ssp\", \"dssp\", \"bounded-delay\", \"backup-workers\", \"rennala\", \"ringmaster\", "
-          "\"admission\", \"plugin\", \"sparknet\", \"easgd\", \"mpca\", \"local-sgd\" or \"diloco\", found the "
-          "string \"hardsink\"; did you mean \"hardsync\"?");
+          "\"admission\", \"plugin\", \"sparknet\", \"easgd\", \"mpca\", \"local-sgd\", \"diloco\", "
+          "\"async-diloco\", \"gosgd\" or \"streaming-diloco\", found the string \"hardsink\"; did you mean "
+          "\"hardsync\"?");
     CHECK(error_of(small(), {"protocol.name=agd"})
               .starts_with("--set protocol.name=agd: protocol.name: \"agd\" is reserved, but not yet built; there is "
                            "\"hardsync\", \"n-softsync\", \"async\", "));

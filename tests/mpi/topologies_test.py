@@ -50,6 +50,9 @@ class TopologiesTest(LaunchTest):
 
     def test_means_of_models_are_those_of_a_simulation(self) -> None:
         for number, protocol in enumerate(({"name": "sparknet", "tau": 3}, {"name": "diloco", "tau": 2},
+                                           {"name": "streaming-diloco", "tau": 6, "overlap": 2},
+                                           {"name": "streaming-diloco", "tau": 6, "fragments": 3, "split": "bytes",
+                                            "overlap": 0, "keep": 0.25},
                                            {"name": "sparknet", "exchange": "gradients"})):
             with self.subTest(protocol):
                 out = f"averaging{number}"
@@ -65,6 +68,26 @@ class TopologiesTest(LaunchTest):
         self.assertEqual((summary["backend"], summary["status"]), ("mpi", "finished"))
         self.assert_books("elastic")
         self.assert_replays("elastic", "--weights")
+
+    def test_deltas_are_pushed_alone(self) -> None:
+        protocol = {"name": "async-diloco", "tau": 3, "delayed_nesterov": 2, "dylu": True}
+        summary = self.run_on("mpi", learning(protocol, 4, hidden=30), "delayed", ranks=5)
+        self.assertEqual((summary["backend"], summary["status"]), ("mpi", "finished"))
+        self.assert_books("delayed")
+        self.assert_replays("delayed", "--weights")
+        rounds = self.rows("delayed", "rounds.csv")
+        self.assertEqual(len(rounds), summary["updates"])
+        self.assertEqual({row["worker"] for row in rounds}, set("0123"))
+
+    def test_models_are_handed_on(self) -> None:
+        scenario = learning({"name": "gosgd", "tau": 2}, 4, hidden=30) | {"evaluate": {"every_epochs": 0.5}}
+        summary = self.run_on("mpi", scenario, "gossip", ranks=5)
+        self.assertEqual((summary["backend"], summary["status"]), ("mpi", "finished"))
+        self.assert_books("gossip")
+        self.assert_replays("gossip", "--weights")
+        rounds = self.rows("gossip", "rounds.csv")
+        self.assertEqual(len(rounds), summary["updates"])
+        self.assertTrue(all(float(row["policy_wait_s"]) == 0 for row in self.rows("gossip", "workers.csv")))
 
     def test_models_are_averaged_in_phases(self) -> None:
         for phases in (1, 2, 3):

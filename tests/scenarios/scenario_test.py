@@ -152,7 +152,7 @@ def main():
             check_intervals(run, communication)
         elif resolved["workers"]["pipeline"] == "overlap" or resolved["topology"]["name"] != "star":
             pass  # conservation is a law of workers that read after their own gradient is applied
-        elif resolved["protocol"]["name"] in ("easgd", "mpca"):
+        elif resolved["protocol"]["name"] in ("easgd", "mpca", "async-diloco", "gosgd", "streaming-diloco"):
             pass  # and workers with a model of their own merge what they read into it
         elif resolved["protocol"]["name"] != "hardsync":
             check_conservation(run, lambda_)

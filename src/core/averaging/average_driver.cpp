@@ -9,7 +9,8 @@ AverageDriver::AverageDriver(const AverageConfig& config)
     : config_(config),
       books_(config.run),
       peers_(static_cast<std::size_t>(config.run.lambda)),
-      members_(config.run.lambda) {}
+      members_(config.run.lambda),
+      has_trend_(std::max<std::size_t>(1, config.parts.size())) {}
 
 void AverageDriver::step(Time now, const Event& event, Actions& actions) {
     std::visit([&](const auto& alternative) { on(now, alternative, actions); }, event);
@@ -34,9 +35,16 @@ void AverageDriver::begin_round(Time now, Actions& actions) {
     sum_ = {};
     summed_ = false;
     running_ = true;
-    const auto steps = config_.averaging.gradients ? 1 : books_.steps_left(config_.averaging.tau, active());
+    const auto steps = streams()                     ? steps_of_round()
+                       : config_.averaging.gradients ? 1
+                                                     : books_.steps_left(config_.averaging.tau, active());
+    if (streams()) round_.shard = static_cast<std::int32_t>(fragment(round));
     model_ = {books_.version(), steps, books_.rate(), ready_ns, members_.number()};
-    for (Peer& peer : peers_) peer.steps = 0;
+    for (Peer& peer : peers_) {
+        peer.steps = 0;
+        peer.merged = false;
+    }
+    take_early();
     if (books_.version() == 0 && members_.number() == 0) {
         for (RoleId role = 1; role <= config_.run.lambda; ++role) {
             ++sends_under_way_;
@@ -45,7 +53,7 @@ void AverageDriver::begin_round(Time now, Actions& actions) {
         return;
     }
     broadcast_.begin(model_);
-    members_.spread(all(weights_), config_.averaging.spread, broadcast_);
+    members_.spread(exchanged(round - 1, weights_), config_.averaging.spread, broadcast_);
     if (broadcast_.go_on([this] { return next_id(); }, actions)) ++sends_under_way_;
 }
 
@@ -88,12 +96,30 @@ void AverageDriver::on(Time now, const Delivered& event, Actions& actions) {
 }
 
 void AverageDriver::take(Time now, WorkerId worker, const Push& push, Actions& actions) {
+    ++peers_.at(static_cast<std::size_t>(worker)).told;
+    books_.look_at(unapplied_row(worker, push, Outcome::leftover));
+    if (streams() && push.worker_seq / steps_of_round() > round_.round)
+        early_.emplace_back(worker, push);
+    else
+        count_in(worker, push);
+    if (!stopping_ && books_.end() == Status::diverged) begin_stop(Status::diverged, actions);
+    try_prepare(now, actions);
+}
+
+// A worker is ahead by less than a round: it needs what this one makes before it comes to the end of the next one.
+void AverageDriver::take_early() {
+    for (const auto& [worker, push] : std::exchange(early_, {})) count_in(worker, push);
+}
+
+void AverageDriver::count_in(WorkerId worker, const Push& push) {
     Peer& peer = peers_.at(static_cast<std::size_t>(worker));
     rows_.push_back(unapplied_row(worker, push, Outcome::leftover));
-    books_.look_at(rows_.back());
     const auto first_of = [](Time& first, Time it) { first = first < 0 ? it : std::min(first, it); };
-    if (peer.steps++ == 0) round_.broadcast_end_ns = std::max(round_.broadcast_end_ns, push.begin_ns);
-    ++peer.told;
+    ++peer.steps;
+    if (!peer.merged && push.read_version == model_.version) {
+        peer.merged = true;
+        round_.broadcast_end_ns = std::max(round_.broadcast_end_ns, push.begin_ns);
+    }
     first_of(round_.compute_begin_ns, push.begin_ns);
     round_.compute_end_ns = std::max(round_.compute_end_ns, push.end_ns);
     if (peer.steps == model_.steps) {
@@ -102,8 +128,6 @@ void AverageDriver::take(Time now, WorkerId worker, const Push& push, Actions& a
     }
     ++round_.steps;
     round_.samples += push.batch.count;
-    if (!stopping_ && books_.end() == Status::diverged) begin_stop(Status::diverged, actions);
-    try_prepare(now, actions);
 }
 
 void AverageDriver::try_prepare(Time now, Actions& actions) {
@@ -133,9 +157,14 @@ void AverageDriver::take_outer_step(Actions& actions) {
     const BufferId mean = sum_.mean.buffer;
     Mix& mix = actions.add<Mix>();
     mix.id = preparing_id_ = next_id();
+    if (streams()) {
+        mix.first = sum_.mean.first;
+        mix.count = sum_.mean.count;
+    }
     if (mu > 0 && !trending_) {
         trending_ = true;
-        if (trend_ != no_buffer) mix.add(trend_, mu);
+        if (has_trend_[fragment(round_.round)]) mix.add(trend_, mu);
+        has_trend_[fragment(round_.round)] = true;
         mix.add(weights_, 1);
         mix.add(mean, -1);
         mix.out = std::exchange(trend_, no_buffer);
@@ -217,6 +246,7 @@ void AverageDriver::try_finish(Time now, Actions& actions) {
     if (running_ || sends_under_way_ > 0 || books_.evaluating()) return;
     for (const Peer& peer : peers_)
         if (!peer.down && (!peer.bye || peer.told < peer.expected)) return;
+    take_early();
     JointBooks::leave_over(rows_, actions);
     rows_.clear();
     finished_ = true;
@@ -228,7 +258,7 @@ void AverageDriver::try_finish(Time now, Actions& actions) {
 // What it has told of is in the rows; it may have begun one more.
 void AverageDriver::on(Time, const PeerLost& event, Actions& actions) {
     const Peer& lost = peer(event.peer);
-    if (lost.steps >= model_.steps || !running_ || summed_) return;
+    if (config_.averaging.stream.overlap == 0 && (lost.steps >= model_.steps || !running_ || summed_)) return;
     Push begun;
     begun.read_version = model_.version;
     begun.worker_seq = lost.told;
@@ -239,6 +269,7 @@ void AverageDriver::on(Time, const PeerLost& event, Actions& actions) {
 }
 
 void AverageDriver::on(Time, const Abandoned& event, Actions& actions) {
+    take_early();
     JointBooks::leave_over(rows_, actions);
     finished_ = true;
     actions.list.emplace_back(Finish{event.status});

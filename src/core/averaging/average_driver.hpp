@@ -8,6 +8,9 @@
 // (FireCaffe, Iandola et al. 2016), the mean gradient of one step is applied by the driver's optimizer.
 // local-sgd, diloco (Douillard et al. 2023): an outer step of Nesterov's towards it. With D = joint - mean:
 // b = mu * b + D; joint -= eta * (D + mu * b).
+//
+// streaming-diloco (Douillard et al. 2025): the same of one fragment of the model after the other, with a b of its own.
+// Workers go on with steps meanwhile, so that rounds are told apart by the numbers of the steps.
 #pragma once
 
 #include "core/averaging/broadcast.hpp"
@@ -16,16 +19,20 @@
 #include "core/averaging/tree_reduce.hpp"
 #include "core/dealer.hpp"
 #include "core/let_go.hpp"
+#include "core/shards.hpp"
 
+#include <algorithm>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace rubato {
 
 struct AverageConfig {
-    ServerConfig run;         ///< rates, where to stop, when to evaluate
-    DealerConfig data;        ///< as workers draw their batches
-    AveragingSpec averaging;  ///< tau and what is exchanged
+    ServerConfig run;               ///< rates, where to stop, when to evaluate
+    DealerConfig data;              ///< as workers draw their batches
+    AveragingSpec averaging;        ///< tau and what is exchanged
+    std::vector<Range> parts = {};  ///< fragments that are exchanged in turn; empty: all at once
     bool operator==(const AverageConfig&) const = default;
 };
 
@@ -43,6 +50,7 @@ private:
     /// Of a worker.
     struct Peer {
         std::int32_t steps = 0;      ///< of this round that it has told of
+        bool merged = false;         ///< one of them is made on what was broadcast in it
         std::int64_t told = 0;       ///< of the run
         std::int64_t expected = -1;  ///< of the run, said by its Bye
         bool bye = false;
@@ -68,6 +76,8 @@ private:
 
     void begin_round(Time now, Actions& actions);
     void take(Time now, WorkerId worker, const Push& push, Actions& actions);
+    void count_in(WorkerId worker, const Push& push);
+    void take_early();
     /// The mean and all that was told of it are there: makes the next version.
     void try_prepare(Time now, Actions& actions);
     void take_outer_step(Actions& actions);
@@ -87,7 +97,18 @@ private:
     /// Members that have a part of the data.
     int active() const;
     Peer& peer(RoleId role) { return peers_.at(static_cast<std::size_t>(role - 1)); }
-    Slice all(BufferId buffer) const { return {buffer, 0, config_.run.parameters}; }
+    bool streams() const { return !config_.parts.empty(); }
+    /// Steps of a worker in a round, where they are as many in all.
+    std::int32_t steps_of_round() const { return config_.averaging.tau / config_.averaging.stream.fragments; }
+    std::size_t fragment(std::int64_t round) const {
+        return static_cast<std::size_t>(round) % std::max<std::size_t>(1, config_.parts.size());
+    }
+    /// What the round exchanges of it.
+    Slice exchanged(std::int64_t round, BufferId buffer) const {
+        if (!streams()) return {buffer, 0, config_.run.parameters};
+        const Range& part = config_.parts[fragment(round)];
+        return {buffer, part.first, part.count};
+    }
     ActionId next_id() { return ++last_id_; }
 
     AverageConfig config_;
@@ -97,6 +118,7 @@ private:
     std::vector<RoleId> back_;      ///< that were down, and are to take part again
     BufferId weights_ = no_buffer;  ///< lent to the driver while the next version is made
     BufferId trend_ = no_buffer;    ///< b of the outer step
+    std::vector<bool> has_trend_;   ///< by fragment
     Broadcast broadcast_;
     Model model_;           ///< of the round under way, or of the last one
     bool running_ = false;  ///< a round is, until its mean is there
@@ -104,8 +126,9 @@ private:
     bool summed_ = false;  ///< the mean is there
     TreeReduce::Sum sum_;
     ActionId preparing_id_ = 0;
-    bool trending_ = false;          ///< that is b
-    std::vector<GradientRow> rows_;  ///< of this round
+    bool trending_ = false;                         ///< that is b
+    std::vector<GradientRow> rows_;                 ///< of this round
+    std::vector<std::pair<WorkerId, Push>> early_;  ///< of the next one
     RoundRow round_;
     std::int64_t sends_under_way_ = 0;
     ActionId last_id_ = 0;

@@ -26,7 +26,7 @@ void AverageDriver::tell(RoleId role, const Membership& change, Actions& actions
 
 void AverageDriver::send_model(RoleId role, Actions& actions) {
     ++sends_under_way_;
-    actions.add<Send>(next_id(), role, Channel::weights, Message(model_), all(weights_));
+    actions.add<Send>(next_id(), role, Channel::weights, Message(model_), exchanged(round_.round, weights_));
 }
 
 void AverageDriver::drop_rows(WorkerId worker, Actions& actions) {

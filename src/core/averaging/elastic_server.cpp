@@ -1,6 +1,9 @@
 #include "core/averaging/elastic_server.hpp"
 
+#include "core/let_go.hpp"
+
 #include <algorithm>
+#include <cmath>
 #include <stdexcept>
 
 namespace rubato {
@@ -19,7 +22,10 @@ void ElasticServer::on(Time now, const Start& event, Actions& actions) {
     if (books_.evaluation_due()) books_.evaluate(now, next_id(), weights_, actions);
     const Message word(Model{0, config_.averaging.tau, books_.rate(), 0});
     for (RoleId role = 1; role <= config_.run.lambda; ++role) {
-        ++peer(role).models;
+        Peer& to = peer(role);
+        ++to.models;
+        to.steps = config_.averaging.tau;
+        to.served_ns = now;
         ++sends_under_way_;
         actions.add<Send>(next_id(), role, Channel::weights, word, Slice{});
     }
@@ -30,6 +36,7 @@ void ElasticServer::on(Time now, const Delivered& event, Actions& actions) {
     if (const auto* push = std::get_if<Push>(&event.message)) {
         from.rows.push_back(unapplied_row(event.from - 1, *push, Outcome::leftover));
         ++from.told;
+        from.took_ns += std::max<Time>(0, push->end_ns - push->begin_ns);
         books_.look_at(from.rows.back());
         if (!stopping_ && books_.end() == Status::diverged) begin_stop(Status::diverged, actions);
         go_on(now, actions);
@@ -58,10 +65,24 @@ void ElasticServer::serve(Time now, RoleId role, Actions& actions) {
     Peer& to = peer(role);
     ++to.models;
     to.served_ns = now;
+    to.steps = steps_of(to);
     ++sends_under_way_;
-    actions.add<Send>(next_id(), role, Channel::weights,
-                      Message(Model{books_.version(), config_.averaging.tau, books_.rate(), 0}),
+    actions.add<Send>(next_id(), role, Channel::weights, Message(Model{books_.version(), to.steps, books_.rate(), 0}),
                       Slice{weights_, 0, config_.run.parameters});
+}
+
+// DyLU. Speeds are steps per second of computing, over all that a worker has told of, which is in its messages; so runs
+// replay. Who is nearly as fast counts as fast: quotients of equal speeds are not always 1.
+std::int32_t ElasticServer::steps_of(const Peer& worker) const {
+    const std::int32_t tau = config_.averaging.tau;
+    if (!config_.averaging.delayed.dylu) return tau;
+    const auto speed = [](const Peer& it) {
+        return it.took_ns > 0 ? static_cast<double>(it.told) / static_cast<double>(it.took_ns) : 0;
+    };
+    double fastest = 0;
+    for (const Peer& it : peers_) fastest = std::max(fastest, speed(it));
+    if (speed(worker) == 0 || speed(worker) == fastest) return tau;
+    return std::max(1, static_cast<std::int32_t>(std::floor(speed(worker) / fastest * tau + 1e-9)));
 }
 
 void ElasticServer::go_on(Time now, Actions& actions) {
@@ -73,17 +94,44 @@ void ElasticServer::go_on(Time now, Actions& actions) {
     const Work& first = inbox_.front();
     if (static_cast<double>(peer(first.from).rows.size()) < first.said.weight) return;
     moving_ns_ = now;
+    trending_ = takes_deltas() && config_.averaging.outer_momentum > 0;
+    move(actions);
+}
+
+// b takes in every delta as it comes, so that no sum of them is kept; it moves the joint model with the last of N
+// alone.
+void ElasticServer::move(Actions& actions) {
+    const AveragingSpec& spec = config_.averaging;
+    const BufferId delta = inbox_.front().payload.buffer;
+    const int pushes = spec.delayed.pushes;
     Mix& mix = actions.add<Mix>();
     mix.id = moving_ = next_id();
+    if (trending_) {
+        const double beta = exchanges_ % pushes == 0 ? spec.outer_momentum : 1;
+        if (trend_ != no_buffer) mix.add(trend_, beta);
+        mix.add(delta, 1.0 / pushes);
+        mix.out = std::exchange(trend_, no_buffer);
+        return;
+    }
     mix.work = Mix::Work::update;
     mix.add(weights_, 1);
-    mix.add(first.payload.buffer, 1);
+    if (!takes_deltas()) {
+        mix.add(delta, 1);
+    } else {
+        mix.add(delta, -spec.outer_learning_rate / (spec.delayed.whole ? 1 : pushes));
+        if (trend_ != no_buffer && (exchanges_ + 1) % pushes == 0)
+            mix.add(trend_, -spec.outer_learning_rate * spec.outer_momentum);
+    }
     mix.out = std::exchange(weights_, no_buffer);
 }
 
 void ElasticServer::on(Time now, const Mixed& event, Actions& actions) {
     if (moving_ == 0 || event.id != moving_) throw std::logic_error("a move that the server did not ask for");
     moving_ = 0;
+    if (std::exchange(trending_, false)) {
+        trend_ = event.out;
+        return move(actions);
+    }
     weights_ = event.out;
     const Work it = inbox_.front();
     inbox_.pop_front();
@@ -104,7 +152,8 @@ void ElasticServer::on(Time now, const Mixed& event, Actions& actions) {
         round.compute_end_ns = rows.back().end_ns;
     }
     round.broadcast_begin_ns = from.served_ns;
-    round.broadcast_end_ns = round.reduce_begin_ns = it.said.ready_ns;
+    round.broadcast_end_ns = takes_deltas() ? round.compute_begin_ns : it.said.ready_ns;
+    round.reduce_begin_ns = it.said.ready_ns;
     round.reduce_end_ns = it.arrived_ns;
     round.prepare_begin_ns = moving_ns_;
     round.prepare_end_ns = now;
@@ -114,6 +163,7 @@ void ElasticServer::on(Time now, const Mixed& event, Actions& actions) {
     if (books_.evaluation_due()) books_.evaluate(now, next_id(), weights_, actions);
     if (!stopping_)
         if (const auto reason = books_.end()) begin_stop(*reason, actions);
+    if (takes_deltas() && !stopping_) serve(now, it.from, actions);
     go_on(now, actions);
     if (stopping_) try_finish(now, actions);
 }
@@ -154,7 +204,7 @@ void ElasticServer::try_finish(Time now, Actions& actions) {
     if (books_.final_evaluation_due()) books_.evaluate(now, next_id(), weights_, actions);
     if (sends_under_way_ > 0 || books_.evaluating()) return;
     for (const Peer& it : peers_)
-        if (!it.bye || it.told < it.expected || it.shares + 1 < it.models) return;
+        if (!it.bye || it.told < it.expected || it.shares + (takes_deltas() ? 0 : 1) < it.models) return;
     for (const Peer& it : peers_) JointBooks::leave_over(it.rows, actions);
     for (Peer& it : peers_) it.rows.clear();
     for (const Work& it : inbox_)
@@ -162,12 +212,15 @@ void ElasticServer::try_finish(Time now, Actions& actions) {
     inbox_.clear();
     finished_ = true;
     actions.add<Release>(std::exchange(weights_, no_buffer));
+    let_go(trend_, actions);
     actions.list.emplace_back(books_.finish(status_));
 }
 
 // What it has told of is in the rows; it may have begun one more.
 void ElasticServer::on(Time, const PeerLost& event, Actions& actions) {
     const Peer& lost = peer(event.peer);
+    // A delta is not sent before all is told of it, and then it has begun nothing.
+    if (takes_deltas() && static_cast<std::int64_t>(lost.rows.size()) >= lost.steps) return;
     Push begun;
     begun.worker_seq = lost.told;
     begun.batch = own_batch(config_.data, event.peer - 1, lost.told);

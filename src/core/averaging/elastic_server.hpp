@@ -3,6 +3,11 @@
 //
 // After tau steps a worker stops and asks for the joint model. With d = alpha * (own - joint) it moves by -d, and goes
 // on with its steps while d is on its way; the server moves by the very same d when that arrives (equations 2 and 3).
+//
+// The same server takes in the deltas of asynchronous local SGD (async-diloco; Liu et al. 2024, algorithms 3 and 4): a
+// worker sends Delta = pulled - own after its steps, and waits for the joint model that it goes on from. With N pushes
+// a step of the momentum, joint -= eta / N * Delta at once; and with every N-th also b = beta * b + the mean of the
+// last N deltas, joint -= eta * beta * b.
 #pragma once
 
 #include "core/averaging/average_driver.hpp"
@@ -30,7 +35,9 @@ private:
         std::int64_t told = 0;          ///< of the run
         std::int64_t expected = -1;     ///< of the run, said by its Bye
         std::int64_t models = 0;        ///< that it was sent, the first word included,
-        std::int64_t shares = 0;        ///< and answers to all but that one
+        std::int64_t shares = 0;        ///< and answers to them: to all but that one where it asks for the others
+        std::int32_t steps = 0;         ///< that it was last told to take
+        Time took_ns = 0;               ///< what the steps that it has told of took it to compute
         Time served_ns = -1;            ///< when it was sent the last one
         bool bye = false;
         bool operator==(const Peer&) const = default;
@@ -57,7 +64,11 @@ private:
     template <class Other>
     void on(Time now, const Other& event, Actions& actions);
 
+    bool takes_deltas() const { return config_.averaging.delayed.pushes > 0; }
     void serve(Time now, RoleId role, Actions& actions);
+    std::int32_t steps_of(const Peer& worker) const;
+    /// The joint model takes in what the first message has; b before it.
+    void move(Actions& actions);
     /// Deals with what has come, one after the other; with a difference once all is told of it.
     void go_on(Time now, Actions& actions);
     void begin_stop(Status status, Actions& actions);
@@ -69,8 +80,10 @@ private:
     JointBooks books_;
     std::vector<Peer> peers_;
     BufferId weights_ = no_buffer;  ///< lent to the driver while they move
+    BufferId trend_ = no_buffer;    ///< b
     std::deque<Work> inbox_;
-    ActionId moving_ = 0;  ///< by the first in it
+    ActionId moving_ = 0;    ///< by the first in it
+    bool trending_ = false;  ///< that is b
     Time moving_ns_ = 0;
     std::int64_t exchanges_ = 0;
     std::int64_t sends_under_way_ = 0;

@@ -34,7 +34,7 @@ void ElasticWorker::on(Time now, const Delivered& event, Actions& actions) {
         models_expected_ = stop->replies;
         if (phase_ == Phase::computing) steps_.cancel(actions);
         if (phase_ == Phase::held_up) phase_ = Phase::waiting;
-        try_leave(actions);
+        if (phase_ == Phase::waiting) pause(now, actions);
     } else {
         throw std::logic_error("an elastic worker was sent a message that is not for one");
     }
@@ -50,6 +50,10 @@ void ElasticWorker::on_model(Time now, const Delivered& event, const Model& mode
         ++books_.pulls;
     }
     since_ns_ = now;
+    if (config_.deltas) {
+        const bool first = event.payload.buffer == no_buffer;
+        return adopt(first ? std::exchange(weights_, no_buffer) : event.payload.buffer, now, actions);
+    }
     if (event.payload.buffer == no_buffer) {  // the first word
         if (stopping_) return try_leave(actions);
         steps_.begin(model.version, model.steps, model.learning_rate, asked_ns_);
@@ -60,28 +64,57 @@ void ElasticWorker::on_model(Time now, const Delivered& event, const Model& mode
         let_go(joint_, actions);
         return send_share(now, no_buffer, 0, actions);
     }
-    phase_ = Phase::parting;
-    Mix& mix = actions.add<Mix>();
-    mix.id = mixing_ = next_id();
-    mix.add(weights_, config_.alpha);
-    mix.add(joint_, -config_.alpha);
+    Mix& difference = mix(Phase::parting, actions);
+    difference.add(weights_, config_.alpha);
+    difference.add(joint_, -config_.alpha);
+}
+
+Mix& ElasticWorker::mix(Phase phase, Actions& actions) {
+    phase_ = phase;
+    Mix& it = actions.add<Mix>();
+    it.id = mixing_ = next_id();
+    return it;
+}
+
+void ElasticWorker::adopt(BufferId joint, Time now, Actions& actions) {
+    joint_ = joint;
+    if (stopping_) return pause(now, actions);
+    mix(Phase::adopting, actions).add(joint_, 1);
+}
+
+void ElasticWorker::subtract(Actions& actions) {
+    Mix& delta = mix(Phase::subtracting, actions);
+    delta.add(joint_, 1);
+    delta.add(weights_, -1);
+    delta.out = std::exchange(joint_, no_buffer);
 }
 
 // The difference goes its way; the move is the worker's own.
 void ElasticWorker::on(Time now, const Mixed& event, Actions& actions) {
     if (event.id != mixing_) throw std::logic_error("a difference that the worker did not ask for");
     mixing_ = 0;
+    if (phase_ == Phase::adopting) {
+        weights_ = event.out;
+        steps_.begin(model_.version, model_.steps, model_.learning_rate, asked_ns_);
+        return go_on_with_steps(now, actions);
+    }
+    if (phase_ == Phase::subtracting) {
+        book(now);
+        let_go(weights_, actions);
+        difference_ = event.out;
+        asked_ns_ = now;
+        phase_ = Phase::sending;
+        return send_share(now, difference_, steps_.done(), actions);
+    }
     if (phase_ == Phase::parting) {
         let_go(joint_, actions);
         difference_ = event.out;
         moved_ = false;
         send_share(now, difference_, steps_.done(), actions);
-        phase_ = Phase::moving;
-        Mix& mix = actions.add<Mix>();
-        mix.id = mixing_ = next_id();
-        mix.add(weights_, 1);
-        mix.add(difference_, -1);
-        mix.out = std::exchange(weights_, no_buffer);
+        Mix& own = mix(Phase::moving, actions);
+        own.add(weights_, 1);
+        own.add(difference_, -1);
+        own.out = std::exchange(weights_, no_buffer);
         return;
     }
     weights_ = event.out;
@@ -109,6 +142,7 @@ void ElasticWorker::go_on_with_steps(Time now, Actions& actions) {
     }
     phase_ = Phase::waiting;
     if (steps_.done() == 0) return;  // without a part of the data it has nothing to say
+    if (config_.deltas) return subtract(actions);
     ask(now, actions);
 }
 
@@ -150,8 +184,14 @@ void ElasticWorker::on(Time now, const Applied& event, Actions& actions) {
     go_on_with_steps(now, actions);
 }
 
-void ElasticWorker::pause(Time, Actions& actions) {
+// A joint model that it was sent, and has made no delta of, is answered all the same.
+void ElasticWorker::pause(Time now, Actions& actions) {
     phase_ = Phase::waiting;
+    if (config_.deltas && joint_ != no_buffer) {
+        let_go(joint_, actions);
+        let_go(weights_, actions);
+        send_share(now, no_buffer, 0, actions);
+    }
     try_leave(actions);
 }
 
@@ -168,6 +208,15 @@ void ElasticWorker::on(Time now, const Taken& event, Actions& actions) {
     if (event.id == share_) {
         share_ = 0;
         if (moved_) let_go(difference_, actions);
+        if (phase_ == Phase::sending) {
+            if (!stopping_) {
+                const Time queued = std::clamp<Time>(event.started_ns - since_ns_, 0, now - since_ns_);
+                books_.push_queued_ns += queued;
+                since_ns_ += queued;
+            }
+            book(now);
+            phase_ = Phase::waiting;
+        }
         if (phase_ == Phase::held_up) {
             book(now);
             ask(now, actions);
@@ -190,7 +239,10 @@ Time& ElasticWorker::account(WorkerRow& books) const {
         case Phase::stepping: return books.compute_ns;
         case Phase::held_up: return books.push_queued_ns;
         case Phase::parting:
-        case Phase::moving: return books.pull_moving_ns;
+        case Phase::moving:
+        case Phase::adopting: return books.pull_moving_ns;
+        case Phase::subtracting: return books.push_queued_ns;
+        case Phase::sending: return books.push_moving_ns;
         case Phase::waiting:
         case Phase::finished: break;
     }
@@ -231,6 +283,9 @@ std::string ElasticWorker::waiting() const {
         case Phase::held_up: return "waits until the server takes its last difference";
         case Phase::parting:
         case Phase::moving: return "moves towards the joint model";
+        case Phase::adopting: return "takes over the joint model";
+        case Phase::subtracting: return "makes its difference ready";
+        case Phase::sending: return "waits until the server takes its difference";
         case Phase::finished: return "";
     }
     return "";

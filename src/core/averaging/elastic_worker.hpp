@@ -1,4 +1,4 @@
-// A worker of elastic averaging: elastic_server.hpp says what it does.
+// A worker of elastic averaging, or of asynchronous local SGD: elastic_server.hpp says what it does.
 #pragma once
 
 #include "core/averaging/local_steps.hpp"
@@ -12,7 +12,8 @@ struct ElasticWorkerConfig {
     WorkerId worker = 0;
     std::int64_t parameters = 0;
     DealerConfig data;
-    double alpha = 0;  ///< how far it moves towards the joint model, and that towards it
+    double alpha = 0;     ///< how far it moves towards the joint model, and that towards it
+    bool deltas = false;  ///< async-diloco: it goes on from the joint model itself, and sends what its steps made of it
     bool operator==(const ElasticWorkerConfig&) const = default;
 };
 
@@ -30,8 +31,19 @@ public:
 
 private:
     /// For a word, or the joint model; its steps; until its last difference is taken; until that one is there, and its
-    /// own move is done.
-    enum class Phase : std::uint8_t { waiting, computing, stepping, held_up, parting, moving, finished };
+    /// own move is done. With deltas: its own copy of the joint model; until the delta is there; until it is taken.
+    enum class Phase : std::uint8_t {
+        waiting,
+        computing,
+        stepping,
+        held_up,
+        parting,
+        moving,
+        adopting,
+        subtracting,
+        sending,
+        finished
+    };
 
     void on(Time now, const Start& event, Actions& actions);
     void on(Time now, const Delivered& event, Actions& actions);
@@ -46,6 +58,10 @@ private:
     void on(Time now, const Other& event, Actions& actions);
 
     void on_model(Time now, const Delivered& event, const Model& model, Actions& actions);
+    /// Of the joint model it makes a copy of its own; that which it has been sent is held until the delta is there.
+    void adopt(BufferId joint, Time now, Actions& actions);
+    void subtract(Actions& actions);
+    Mix& mix(Phase phase, Actions& actions);
     void go_on_with_steps(Time now, Actions& actions);
     /// Asks for the joint model, once the last difference is taken.
     void ask(Time now, Actions& actions);
@@ -61,7 +77,7 @@ private:
     Phase phase_ = Phase::waiting;
     LocalSteps steps_;
     BufferId weights_ = no_buffer;     ///< its own; lent while they move
-    BufferId joint_ = no_buffer;       ///< until the difference is there
+    BufferId joint_ = no_buffer;       ///< until the difference is there, which may be made in its place
     BufferId difference_ = no_buffer;  ///< until it is taken and the move is done
     Model model_;                      ///< what it was told with the last one
     ActionId mixing_ = 0, share_ = 0, bye_ = 0;

@@ -18,8 +18,9 @@ std::int32_t JointBooks::steps_left(std::int32_t most, int workers) const {
     const auto at_most = [&](std::int64_t left, std::int64_t a_step) {
         steps = std::min(steps, (left + a_step - 1) / a_step);
     };
-    if (config_.stop_gradients) at_most(*config_.stop_gradients - accepted_, workers);
-    if (config_.stop_samples) at_most(*config_.stop_samples - samples_, std::int64_t{workers} * config_.batch_size);
+    if (config_.stop_gradients) at_most(*config_.stop_gradients - accepted_ - ahead_, workers);
+    if (config_.stop_samples)
+        at_most(*config_.stop_samples - samples_ - ahead_samples_, std::int64_t{workers} * config_.batch_size);
     return static_cast<std::int32_t>(std::max<std::int64_t>(1, steps));
 }
 
@@ -27,6 +28,11 @@ void JointBooks::diverge(WorkerId worker, std::int64_t worker_seq, Version versi
     if (diverged_) return;
     diverged_ = true;
     finish_ = Finish{Status::diverged, worker, worker_seq, version};
+}
+
+void JointBooks::count(const GradientRow& row) {
+    ahead_ += row.count;
+    ahead_samples_ += row.samples;
 }
 
 void JointBooks::look_at(const GradientRow& row) {
@@ -44,6 +50,8 @@ void JointBooks::apply(Time now, std::vector<GradientRow>& rows, double rate, Ac
         clock.add(row.read_version, row.count);
         accepted_ += row.count;
         samples_ += row.samples;
+        ahead_ -= std::min<std::int64_t>(ahead_, row.count);
+        ahead_samples_ -= std::min<std::int64_t>(ahead_samples_, row.samples);
         update.contributors += row.count;
         update.samples += row.samples;
         loss_sum_ += row.loss;
@@ -53,7 +61,7 @@ void JointBooks::apply(Time now, std::vector<GradientRow>& rows, double rate, Ac
     update.time_ns = now;
     update.mean_staleness = rows.empty() ? 0 : clock.mean_staleness(version_);
     update.version = ++version_;
-    update.epoch = epoch();
+    update.epoch = epochs(samples_);
     update.learning_rate = update.effective_learning_rate = rate;
     actions.updates.push_back(update);
     rows.clear();
@@ -76,7 +84,7 @@ void JointBooks::evaluate(Time now, ActionId id, BufferId weights, Actions& acti
     EvalRow row;
     row.time_ns = now;
     row.version = evaluated_ = version_;
-    row.epoch = epoch();
+    row.epoch = epochs(samples_);
     row.samples = samples_;
     if (loss_count_ > 0) row.train_loss = loss_sum_ / static_cast<double>(loss_count_);
     loss_sum_ = 0;
@@ -95,9 +103,9 @@ std::optional<Status> JointBooks::on(const Evaluated& event, Actions& actions) {
 
 std::optional<Status> JointBooks::end() const {
     if (diverged_ && config_.stop_on_divergence) return Status::diverged;
-    const bool over = (config_.stop_gradients && accepted_ >= *config_.stop_gradients) ||
+    const bool over = (config_.stop_gradients && accepted_ + ahead_ >= *config_.stop_gradients) ||
                       (config_.stop_updates && version_ >= *config_.stop_updates) ||
-                      (config_.stop_samples && samples_ >= *config_.stop_samples);
+                      (config_.stop_samples && samples_ + ahead_samples_ >= *config_.stop_samples);
     return over ? std::optional(Status::finished) : std::nullopt;
 }
 

@@ -18,13 +18,16 @@ public:
     explicit JointBooks(const ServerConfig& config) : config_(config) {}
 
     Version version() const { return version_; }
-    double epoch() const { return static_cast<double>(samples_) / static_cast<double>(config_.samples); }
+    /// Of all steps that count.
+    double epoch() const { return epochs(samples_ + ahead_samples_); }
     /// Of workers' steps that begin now.
     double rate() const;
     /// Steps that each of `workers` workers may still take, `most` at most and 1 at least, until the run has as many
     /// samples or gradients as it is to have.
     std::int32_t steps_left(std::int32_t most, int workers) const;
 
+    /// Where steps are counted before they are in a version, this one is: for the epoch, and for the end of the run.
+    void count(const GradientRow& row);
     /// A step has been taken, whose loss may say that the run diverges.
     void look_at(const GradientRow& row);
     /// Steps make a new version of the joint model; states them and the update. rate: that they were taken with.
@@ -49,12 +52,16 @@ public:
     bool operator==(const JointBooks&) const = default;
 
 private:
+    double epochs(std::int64_t samples) const {
+        return static_cast<double>(samples) / static_cast<double>(config_.samples);
+    }
     void diverge(WorkerId worker, std::int64_t worker_seq, Version version);
 
     ServerConfig config_;
     Version version_ = 0;
-    std::int64_t accepted_ = 0, samples_ = 0;  ///< in the joint model
-    double loss_sum_ = 0;                      ///< since the last evaluation
+    std::int64_t accepted_ = 0, samples_ = 0;     ///< in the joint model
+    std::int64_t ahead_ = 0, ahead_samples_ = 0;  ///< counted, and not in it
+    double loss_sum_ = 0;                         ///< since the last evaluation
     std::int64_t loss_count_ = 0;
     double next_evaluation_ = 0;  ///< in epochs
     Version evaluated_ = -1;      ///< the last version that an evaluation was asked for

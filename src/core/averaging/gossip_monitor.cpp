@@ -1,0 +1,227 @@
+#include "core/averaging/gossip_monitor.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <stdexcept>
+
+namespace rubato {
+
+GossipMonitor::GossipMonitor(const AverageConfig& config)
+    : config_(config), books_(config.run), peers_(static_cast<std::size_t>(config.run.lambda)) {}
+
+void GossipMonitor::step(Time now, const Event& event, Actions& actions) {
+    std::visit([&](const auto& alternative) { on(now, alternative, actions); }, event);
+}
+
+// All workers have the first version already, and begin at a word.
+void GossipMonitor::on(Time now, const Start& event, Actions& actions) {
+    weights_ = event.weights;
+    if (config_.run.stop_ns) actions.add<SetTimer>(next_id(), *config_.run.stop_ns);
+    if (books_.evaluation_due()) books_.evaluate(now, next_id(), weights_, actions);
+    for (RoleId role = 1; role <= config_.run.lambda; ++role) {
+        ++sends_under_way_;
+        actions.send<Exchange>(next_id(), role, Channel::control, {}, -1, books_.rate());
+    }
+}
+
+void GossipMonitor::on(Time now, const Delivered& event, Actions& actions) {
+    if (const auto* push = std::get_if<Push>(&event.message)) {
+        take(event.from, *push, actions);
+    } else if (const auto* gossip = std::get_if<Gossip>(&event.message)) {
+        ++peer(gossip->to + 1).handed;
+    } else if (const auto* exchanged = std::get_if<Exchanged>(&event.message)) {
+        hand_in(now, event.from, *exchanged);
+    } else if (const auto* share = std::get_if<Share>(&event.message)) {
+        sum_ = {event.payload, *share};
+        summed_ = true;
+        round_.reduce_end_ns = now;
+    } else if (const auto* bye = std::get_if<Bye>(&event.message)) {
+        peer(event.from).expected = bye->pushes;
+        peer(event.from).bye = true;
+        if (bye->cancelled) {
+            GradientRow row = unapplied_row(event.from - 1, bye->gradient, Outcome::cancelled);
+            row.end_ns = row.push_ns = -1;
+            actions.gradients.push_back(row);
+        }
+    } else {
+        throw std::logic_error("a monitor was sent a message that is not for one");
+    }
+    go_on(now, actions);
+}
+
+void GossipMonitor::take(RoleId role, const Push& push, Actions& actions) {
+    Peer& from = peer(role);
+    from.rows.push_back(unapplied_row(role - 1, push, Outcome::leftover));
+    ++from.told;
+    books_.look_at(from.rows.back());
+    books_.count(from.rows.back());
+    if (!stopping_)
+        if (const auto end = books_.end()) begin_stop(*end, actions);
+}
+
+// It has told of all the steps in what it hands in before it says so.
+void GossipMonitor::hand_in(Time now, RoleId role, const Exchanged& said) {
+    Peer& from = peer(role);
+    if (static_cast<std::int64_t>(from.rows.size()) != said.steps)
+        throw std::logic_error("a worker has handed in other steps than it has told of");
+    ++handed_in_;
+    if (round_.reduce_begin_ns < 0) round_.reduce_begin_ns = std::min(said.begin_ns, now);
+    round_.reduce_begin_ns = std::min(round_.reduce_begin_ns, said.begin_ns);
+    round_.workers += said.steps > 0;
+    round_.steps += said.steps;
+    for (const GradientRow& row : from.rows) {
+        round_.samples += row.samples;
+        if (round_.compute_begin_ns < 0 || row.begin_ns < round_.compute_begin_ns)
+            round_.compute_begin_ns = row.begin_ns;
+        round_.compute_end_ns = std::max(round_.compute_end_ns, row.end_ns);
+    }
+    rows_.insert(rows_.end(), from.rows.begin(), from.rows.end());
+    from.rows.clear();
+}
+
+/// Whether all workers have come to rest, and have told of all that they have done.
+bool GossipMonitor::quiet() const {
+    return std::all_of(peers_.begin(), peers_.end(), [](const Peer& it) { return it.bye && it.told >= it.expected; });
+}
+
+void GossipMonitor::go_on(Time now, Actions& actions) {
+    if (averaging_ && making_ == 0 && summed_ && handed_in_ == config_.run.lambda) {
+        if (last_ && std::abs(sum_.said.weight - 1) > 1e-9) throw std::logic_error("a part of the weight is lost");
+        round_.prepare_begin_ns = now;
+        Mix& mix = actions.add<Mix>();
+        mix.id = making_ = next_id();
+        mix.work = Mix::Work::update;
+        mix.add(sum_.mean.buffer, 1);
+        mix.out = std::exchange(weights_, no_buffer);
+    }
+    if (averaging_) return;
+    if (!stopping_ && books_.evaluation_due()) return begin_mean(now, actions);
+    if (stopping_ && !last_ && quiet()) {
+        last_ = true;
+        return begin_mean(now, actions);
+    }
+    try_finish(actions);
+}
+
+// At the end workers wait for what they have been handed, and leave after it.
+void GossipMonitor::begin_mean(Time, Actions& actions) {
+    averaging_ = true;
+    handed_in_ = 0;
+    summed_ = false;
+    const std::int64_t number = round_.round;
+    round_ = {};
+    round_.round = number;
+    for (RoleId role = 1; role <= config_.run.lambda; ++role) {
+        ++sends_under_way_;
+        if (last_)
+            actions.send<Stop>(next_id(), role, Channel::control, {}, peer(role).handed, books_.version());
+        else
+            actions.send<Exchange>(next_id(), role, Channel::control, {}, 0, books_.rate());
+    }
+}
+
+void GossipMonitor::on(Time now, const Mixed& event, Actions& actions) {
+    if (making_ == 0 || event.id != making_) throw std::logic_error("a mean that the monitor did not ask for");
+    making_ = 0;
+    weights_ = event.out;
+    averaging_ = false;
+    let_go(sum_.mean.buffer, actions);
+    books_.apply(now, rows_, books_.rate(), actions);
+    round_.version = books_.version();
+    round_.prepare_end_ns = now;
+    actions.rounds.push_back(round_);
+    ++round_.round;
+    if (!last_ || books_.final_evaluation_due()) books_.evaluate(now, next_id(), weights_, actions);
+    if (!stopping_)
+        if (const auto end = books_.end()) begin_stop(*end, actions);
+    go_on(now, actions);
+}
+
+void GossipMonitor::on(Time now, const Taken&, Actions& actions) {
+    --sends_under_way_;
+    go_on(now, actions);
+}
+
+void GossipMonitor::on(Time now, const Evaluated& event, Actions& actions) {
+    const auto end = books_.on(event, actions);
+    if (end && !stopping_) begin_stop(*end, actions);
+    go_on(now, actions);
+}
+
+void GossipMonitor::on(Time now, const TimerFired&, Actions& actions) {
+    if (!stopping_) begin_stop(Status::finished, actions);
+    go_on(now, actions);
+}
+
+void GossipMonitor::on(Time now, const Interrupted&, Actions& actions) {
+    if (!stopping_) begin_stop(Status::interrupted, actions);
+    go_on(now, actions);
+}
+
+// No more steps. Workers go on to take part in means until the last one.
+void GossipMonitor::begin_stop(Status status, Actions& actions) {
+    stopping_ = true;
+    status_ = status;
+    for (RoleId role = 1; role <= config_.run.lambda; ++role) {
+        ++sends_under_way_;
+        actions.send<Stop>(next_id(), role, Channel::control, {}, -1, books_.version());
+    }
+}
+
+void GossipMonitor::leave_over(Actions& actions) {
+    for (Peer& it : peers_) {
+        JointBooks::leave_over(it.rows, actions);
+        it.rows.clear();
+    }
+    JointBooks::leave_over(rows_, actions);
+    rows_.clear();
+}
+
+void GossipMonitor::try_finish(Actions& actions) {
+    if (finished_ || !last_ || averaging_ || sends_under_way_ > 0 || books_.evaluating()) return;
+    finished_ = true;
+    let_go(weights_, actions);
+    actions.list.emplace_back(books_.finish(status_));
+}
+
+// What it has told of is in the rows; it may have begun one more.
+void GossipMonitor::on(Time, const PeerLost& event, Actions& actions) {
+    if (peer(event.peer).bye) return;
+    Push begun;
+    begun.worker_seq = peer(event.peer).told;
+    begun.batch = own_batch(config_.data, event.peer - 1, begun.worker_seq);
+    if (begun.batch.count == 0) return;
+    GradientRow row = unapplied_row(event.peer - 1, begun, Outcome::cancelled);
+    row.pull_ns = row.begin_ns = row.end_ns = row.push_ns = -1;
+    actions.gradients.push_back(row);
+}
+
+void GossipMonitor::on(Time, const Abandoned& event, Actions& actions) {
+    leave_over(actions);
+    finished_ = true;
+    actions.list.emplace_back(Finish{event.status});
+}
+
+template <class Other>
+void GossipMonitor::on(Time, const Other&, Actions&) {
+    throw std::logic_error("an event that a monitor is not told of");
+}
+
+std::string GossipMonitor::waiting() const {
+    if (finished_) return "";
+    if (making_ != 0) return "takes the mean of all models as version " + std::to_string(books_.version() + 1);
+    if (averaging_)
+        return "waits for the mean of all models, for which " + std::to_string(handed_in_) + " of " +
+               std::to_string(peers_.size()) + " workers have handed in theirs";
+    if (stopping_ && !last_) return "waits until all workers have come to rest";
+    return stopping_ ? "waits for an evaluation" : "waits for what workers tell of their steps";
+}
+
+std::string GossipMonitor::describe() const {
+    std::int64_t told = 0;
+    for (const Peer& it : peers_) told += it.told;
+    return "monitor at version " + std::to_string(books_.version()) + ": " + std::to_string(told) + " steps told of, " +
+           std::to_string(books_.accepted()) + " in a mean; " + (finished_ ? "finished" : waiting());
+}
+
+}  // namespace rubato

@@ -1,0 +1,80 @@
+// The monitor of gossip (GoSGD; Blot, Picard, Cord and Thome 2016): workers train models of their own, and after tau
+// steps each hands its model to a random other one, which takes the mean of the two, weighted by what they have of the
+// one weight that there is. Nobody waits, and nobody owns a joint model.
+//
+// The monitor counts steps and says when the run is over. Where an evaluation is due, and at the end, it asks for the
+// weighted mean of all models, over a binary tree of the workers: that is a joint model, and makes a version. The mean
+// at the end is of all the weight, what was under way included.
+#pragma once
+
+#include "core/averaging/average_driver.hpp"
+
+#include <string>
+#include <vector>
+
+namespace rubato {
+
+class GossipMonitor {
+public:
+    explicit GossipMonitor(const AverageConfig& config);
+
+    void step(Time now, const Event& event, Actions& actions);
+    std::string waiting() const;
+    std::string describe() const;
+    bool finished() const { return finished_; }
+    bool operator==(const GossipMonitor&) const = default;
+
+private:
+    /// Of a worker.
+    struct Peer {
+        std::vector<GradientRow> rows;  ///< steps that it has told of, and that it has handed in for no mean
+        std::int64_t told = 0;          ///< of the run
+        std::int64_t expected = -1;     ///< of the run, said by its Bye
+        std::int64_t handed = 0;        ///< models that others have handed it
+        bool bye = false;
+        bool operator==(const Peer&) const = default;
+    };
+
+    void on(Time now, const Start& event, Actions& actions);
+    void on(Time now, const Delivered& event, Actions& actions);
+    void on(Time now, const Taken& event, Actions& actions);
+    void on(Time now, const Mixed& event, Actions& actions);
+    void on(Time now, const Evaluated& event, Actions& actions);
+    void on(Time now, const TimerFired& event, Actions& actions);
+    void on(Time now, const Interrupted& event, Actions& actions);
+    void on(Time now, const PeerLost& event, Actions& actions);
+    void on(Time now, const Abandoned& event, Actions& actions);
+    /// Events that it is not told of.
+    template <class Other>
+    void on(Time now, const Other& event, Actions& actions);
+
+    void take(RoleId role, const Push& push, Actions& actions);
+    void hand_in(Time now, RoleId role, const Exchanged& said);
+    /// Begins a mean where one is due, or ends one that is there.
+    void go_on(Time now, Actions& actions);
+    void begin_mean(Time now, Actions& actions);
+    void begin_stop(Status status, Actions& actions);
+    bool quiet() const;
+    void leave_over(Actions& actions);
+    void try_finish(Actions& actions);
+    Peer& peer(RoleId role) { return peers_.at(static_cast<std::size_t>(role - 1)); }
+    ActionId next_id() { return ++last_id_; }
+
+    AverageConfig config_;
+    JointBooks books_;
+    std::vector<Peer> peers_;
+    BufferId weights_ = no_buffer;  ///< of the last version; lent while they are replaced
+    bool averaging_ = false;        ///< a mean is under way
+    int handed_in_ = 0;             ///< workers that have handed in their models for it
+    bool summed_ = false;
+    TreeReduce::Sum sum_;
+    ActionId making_ = 0;
+    std::vector<GradientRow> rows_;  ///< of the steps in it
+    RoundRow round_;
+    std::int64_t sends_under_way_ = 0;
+    ActionId last_id_ = 0;
+    bool stopping_ = false, last_ = false, finished_ = false;  ///< last_: the mean at the end is asked for
+    Status status_ = Status::finished;
+};
+
+}  // namespace rubato

@@ -1,0 +1,105 @@
+// A worker of gossip: gossip_monitor.hpp says what it does. At the end of a step it takes what it has been handed, then
+// hands in its model for a mean where it was asked to, then hands its own on where that is due, and goes on with steps.
+// Messages, and the sums of means, go on beside its steps.
+#pragma once
+
+#include "core/averaging/local_steps.hpp"
+#include "core/averaging/members.hpp"
+#include "core/let_go.hpp"
+
+#include <deque>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace rubato {
+
+struct GossipWorkerConfig {
+    WorkerId worker = 0;
+    std::int64_t parameters = 0;
+    DealerConfig data;
+    int tau = 1;             ///< steps between hand-overs
+    std::uint64_t seed = 1;  ///< of whom it hands its model to
+    OptimizerSpec optimizer;
+    bool operator==(const GossipWorkerConfig&) const = default;
+};
+
+class GossipWorker {
+public:
+    explicit GossipWorker(const GossipWorkerConfig& config);
+
+    void step(Time now, const Event& event, Actions& actions);
+    std::string waiting() const;
+    std::string describe() const;
+    bool finished() const { return phase_ == Phase::finished; }
+    std::int64_t begun() const { return steps_.begun(); }
+    WorkerRow books(Time now) const;
+    /// What it has of the one weight that there is, without what is under way.
+    double weight() const { return weight_; }
+    bool operator==(const GossipWorker&) const = default;
+
+private:
+    /// For the first word; taking what it was handed; copying its model for a mean; a step; no more steps.
+    enum class Phase : std::uint8_t { waiting, merging, copying, computing, stepping, resting, finished };
+    /// A model that it was handed, and what came with it of the weight.
+    struct Handed {
+        Slice model;
+        double weight = 0;
+        bool operator==(const Handed&) const = default;
+    };
+
+    void on(Time now, const Start& event, Actions& actions);
+    void on(Time now, const Delivered& event, Actions& actions);
+    void on(Time now, const Taken& event, Actions& actions);
+    void on(Time now, const GradientReady& event, Actions& actions);
+    void on(Time now, const Cancelled& event, Actions& actions);
+    void on(Time now, const Applied& event, Actions& actions);
+    void on(Time now, const Mixed& event, Actions& actions);
+    void on(Time now, const Abandoned& event, Actions& actions);
+    /// Events that it is not told of.
+    template <class Other>
+    void on(Time now, const Other& event, Actions& actions);
+
+    void on_stop(Time now, const Stop& stop, Actions& actions);
+    void ask(Time now);
+    /// Between two steps.
+    void at_boundary(Time now, Actions& actions);
+    void hand_over(Actions& actions);
+    void hand_in(Time now, BufferId copy, Actions& actions);
+    void begin_step(Time now, Actions& actions);
+    void go_on_reducing(Actions& actions);
+    /// No more steps.
+    void rest(Actions& actions);
+    void try_leave(Actions& actions);
+    void book(Time now);
+    Time& account(WorkerRow& books) const;
+    Mix& mix(Phase phase, Time now, Actions& actions);
+    double rate() const;
+    ActionId next_id() { return ++last_id_; }
+
+    GossipWorkerConfig config_;
+    std::vector<WorkerId> workers_;  ///< that have a part of the data
+    bool has_data_ = true;
+    Phase phase_ = Phase::waiting;
+    LocalSteps steps_;
+    BufferId weights_ = no_buffer;  ///< lent while they change
+    double weight_ = 0;
+    std::deque<Handed> handed_;
+    std::int64_t came_ = 0, expected_ = -1;  ///< models that it was handed in all
+    std::int64_t taken_ = 0, samples_ = 0;   ///< steps of the run, and their samples
+    std::int64_t since_handed_over_ = 0, since_handed_in_ = 0;
+    std::int64_t hand_overs_ = 0;
+    Version version_ = 0;                ///< of the last mean that has its model
+    std::optional<Exchanged> exchange_;  ///< a mean that it has not handed in its model for
+    TreeReduce reduce_;
+    BufferId sharing_ = no_buffer;
+    ActionId share_ = 0, hand_over_ = 0, mixing_ = 0, bye_ = 0;
+    std::int64_t sends_under_way_ = 0;
+    ActionId last_id_ = 0;
+    bool stopping_ = false, cancelled_ = false, said_bye_ = false;
+    bool last_ = false, left_ = false;  ///< the mean at the end is asked for; it has handed on its part of it
+    Time since_ns_ = 0, seen_ns_ = 0;
+    WorkerRow books_;
+};
+
+}  // namespace rubato

@@ -1,0 +1,111 @@
+// A worker of streaming DiLoCo (Douillard et al. 2025): takes steps all the time, hands on one fragment of its model
+// after the other, tau / P steps apart, and merges what the driver makes of it `overlap` steps later, for which it
+// waits where that has not come by then. Sums and messages go on beside its steps. average_driver.hpp has the driver.
+#pragma once
+
+#include "core/averaging/local_steps.hpp"
+#include "core/averaging/members.hpp"
+#include "core/let_go.hpp"
+#include "core/shards.hpp"
+
+#include <deque>
+#include <string>
+#include <vector>
+
+namespace rubato {
+
+struct StreamWorkerConfig {
+    WorkerId worker = 0;
+    std::int64_t parameters = 0;
+    DealerConfig data;
+    int every = 1;             ///< steps between two exchanges, of which each is of the next fragment
+    int overlap = 0;           ///< steps after which it needs what came of one; below `every`
+    double keep = 0;           ///< what its own fragment counts beside the joint one
+    std::vector<Range> parts;  ///< the fragments
+    bool operator==(const StreamWorkerConfig&) const = default;
+};
+
+class StreamWorker {
+public:
+    explicit StreamWorker(const StreamWorkerConfig& config);
+
+    void step(Time now, const Event& event, Actions& actions);
+    std::string waiting() const;
+    std::string describe() const;
+    bool finished() const { return phase_ == Phase::finished; }
+    std::int64_t begun() const { return steps_.begun(); }
+    WorkerRow books(Time now) const;
+    bool operator==(const StreamWorker&) const = default;
+
+private:
+    /// For the first word, or a fragment that it needs; until its last fragment is taken; copying one; merging one; a
+    /// step; no more steps.
+    enum class Phase : std::uint8_t { waiting, held_up, copying, merging, computing, stepping, resting, finished };
+    /// A joint fragment, until it is merged and passed on.
+    struct Sent {
+        Model model;
+        Slice payload;
+        bool merged = false;
+        bool operator==(const Sent&) const = default;
+    };
+
+    void on(Time now, const Start& event, Actions& actions);
+    void on(Time now, const Delivered& event, Actions& actions);
+    void on(Time now, const Taken& event, Actions& actions);
+    void on(Time now, const GradientReady& event, Actions& actions);
+    void on(Time now, const Cancelled& event, Actions& actions);
+    void on(Time now, const Applied& event, Actions& actions);
+    void on(Time now, const Mixed& event, Actions& actions);
+    void on(Time now, const Abandoned& event, Actions& actions);
+    /// Events that it is not told of.
+    template <class Other>
+    void on(Time now, const Other& event, Actions& actions);
+
+    void on_model(Time now, const Delivered& event, const Model& model, Actions& actions);
+    /// Between two steps.
+    void at_boundary(Time now, Actions& actions);
+    bool hands_on() const;
+    bool needs() const;
+    void merge(Time now, Actions& actions);
+    /// Of the next fragment; without a copy the run ends before it has one.
+    void contribute(Time now, BufferId copy, Actions& actions);
+    void go_on_passing(Actions& actions);
+    void drop(Actions& actions);
+    std::deque<Sent>::iterator next_to_merge();
+    void go_on_reducing(Actions& actions);
+    void rest(Time now, Actions& actions);
+    void try_leave(Actions& actions);
+    void book(Time now);
+    Time& account(WorkerRow& books) const;
+    Mix& mix(Phase phase, const Range& part, Time now, Actions& actions);
+    const Range& part(std::int64_t exchange) const {
+        return config_.parts[static_cast<std::size_t>(exchange) % config_.parts.size()];
+    }
+    ActionId next_id() { return ++last_id_; }
+
+    StreamWorkerConfig config_;
+    bool has_data_ = true;
+    Phase phase_ = Phase::waiting;
+    LocalSteps steps_;
+    BufferId weights_ = no_buffer;  ///< lent while they change
+    std::int64_t taken_ = 0;        ///< steps of the run
+    std::int64_t handed_on_ = 0;    ///< fragments, one exchange each
+    std::int64_t merged_ = -1;      ///< exchanges; that is the version that it goes on from. -1: no word yet
+    Version version_ = -1;          ///< of the last fragment that has come
+    std::deque<Sent> sent_;         ///< not merged, or not passed on
+    std::size_t passed_ = 0;        ///< of those
+    Time asked_ns_ = 0;
+    std::vector<RoleId> below_;  ///< whom it passes fragments on to
+    Broadcast broadcast_;
+    TreeReduce reduce_;
+    BufferId sharing_ = no_buffer;
+    ActionId share_ = 0, mixing_ = 0, bye_ = 0;
+    std::int64_t sends_under_way_ = 0;
+    ActionId last_id_ = 0;
+    bool stopping_ = false, cancelled_ = false;
+    Version stop_version_ = -1;  ///< of the last fragment that there will be
+    Time since_ns_ = 0, seen_ns_ = 0;
+    WorkerRow books_;
+};
+
+}  // namespace rubato

@@ -159,11 +159,12 @@ void print_data(const Loaded& loaded, const Estimate& plan) {
     row("data", fmt::format("{}, {} training samples an epoch", scenario.data.dataset,
                             count_text(static_cast<double>(loaded.samples))));
     row("batches",
-        fmt::format("{}: {} slices an epoch, {} samples each, the last {}; global batch {}, {} samples an update",
+        fmt::format("{}: {} slices an epoch, {} samples each, the last {}; global batch {}, {} samples {}",
                     modes[static_cast<int>(scenario.data.sampling)], count_text(static_cast<double>(plan.slices)),
                     std::min<std::int64_t>(scenario.workers.slice_size(), loaded.samples), plan.last_slice,
                     static_cast<std::int64_t>(scenario.lambda()) * scenario.workers.batch_size,
-                    static_cast<std::int64_t>(plan.per_update) * scenario.workers.slice_size()));
+                    static_cast<std::int64_t>(plan.per_update) * scenario.workers.slice_size(),
+                    scenario.protocol.gossips() ? "between hand-overs" : "an update"));
     if (const auto text = pipeline_text(scenario); !text.empty()) row("pipeline", text);
     if (const auto text = communication_text(scenario); !text.empty()) row("interval", text);
     const std::string weights = loaded.parameters > 0 ? fmt::format("{}, {} parameters", scenario.model.name,

@@ -1,6 +1,6 @@
 // The collective shapes of averaging, each alone.
 #include "core/averaging/broadcast.hpp"
-#include "core/averaging/members.hpp"
+#include "core/averaging/passing.hpp"
 #include "core/averaging/phase_plan.hpp"
 #include "core/averaging/ramp.hpp"
 #include "core/averaging/tree_reduce.hpp"
@@ -181,12 +181,13 @@ TEST_CASE("reduce: what was summed among others than those who are there is let 
 }
 
 TEST_CASE("broadcast: one message at a time, and the next when that is taken") {
-    Broadcast broadcast = Members(3).broadcast(0, 0);
+    Broadcast broadcast;
     ActionId id = 0;
     const auto next_id = [&] { return ++id; };
     Actions actions;
     CHECK(broadcast.done());  // there is nothing to send yet
-    broadcast.begin(Model{7, 3, 0.5, 9}, Slice{10, 0, 5});
+    broadcast.begin(Model{7, 3, 0.5, 9});
+    Members(3).spread({10, 0, 5}, {}, broadcast);
     CHECK(broadcast.go_on(next_id, actions));
     CHECK_FALSE(broadcast.go_on(next_id, actions));
     REQUIRE(actions.list.size() == 1);
@@ -199,6 +200,53 @@ TEST_CASE("broadcast: one message at a time, and the next when that is taken") {
     CHECK_FALSE(broadcast.done());
     broadcast.on(Taken{2, 0});
     CHECK(broadcast.done());
+}
+
+TEST_CASE("swarm: the driver sends every chunk once, every worker has every chunk once, and so the whole") {
+    for (int lambda = 1; lambda <= 6; ++lambda) {
+        for (int chunks = 2; chunks <= 7; ++chunks) {
+            const SpreadSpec how{true, chunks};
+            const Slice whole{10, 4, 11};
+            Members members(lambda);
+            if (lambda > 2) members.change(1, false);
+            std::vector<Passing> workers;
+            for (RoleId role = 1; role <= lambda; ++role) workers.emplace_back(role, how);
+            ActionId id = 0;
+            const auto next_id = [&] { return ++id; };
+            Actions actions;
+            const Model model{7, 3, 0.5, 9, members.number()};
+            Broadcast driver;
+            driver.begin(model);
+            members.spread(whole, how, driver);
+            std::map<std::pair<RoleId, std::int64_t>, int> had;  // elements of a worker
+            std::int64_t sent = 0;
+            const auto deliver = [&](RoleId from, const Send& send) {
+                Delivered event;
+                event.from = from;
+                event.payload = send.payload;
+                CHECK(workers[static_cast<std::size_t>(send.to - 1)].come(members, 7, event, model, whole.count));
+                for (std::int64_t i = 0; i < send.payload.count; ++i) ++had[{send.to, send.payload.first + i}];
+                if (from == 0) sent += send.payload.count;
+            };
+            for (bool goes_on = true; goes_on;) {
+                goes_on = driver.go_on(next_id, actions);
+                if (goes_on) deliver(0, std::get<Send>(actions.list.back()));
+                driver.on(Taken{id, 0});
+                for (RoleId role = 1; role <= lambda; ++role) {
+                    Passing& worker = workers[static_cast<std::size_t>(role - 1)];
+                    while (worker.go_on(next_id, actions)) {
+                        deliver(role, std::get<Send>(actions.list.back()));
+                        worker.on(Taken{id, 0});
+                        goes_on = true;
+                    }
+                }
+            }
+            CHECK(sent == whole.count);
+            CHECK(had.size() == static_cast<std::size_t>(members.size() * whole.count));
+            for (const auto& [key, times] : had) CHECK(times == 1);
+            for (const auto& worker : workers) CHECK(worker.done());
+        }
+    }
 }
 
 TEST_CASE("phases: with three, every shard is in one stage and every stage has one shard, in the order of the paper") {
@@ -262,11 +310,11 @@ TEST_CASE("ramps: constant, by a constant factor, or by a constant difference wh
 }
 
 TEST_CASE("reduce: where nobody has taken a step, all count alike") {
-    TreeReduce reduce(0, 2, true);
+    TreeReduce reduce = Members(2).reduce(0, true);
     ActionId id = 0;
     Actions actions;
     reduce.begin({{10, 0, 5}, {0, 1, 0, 0}}, false);
-    reduce.come(1, {{11, 0, 5}, {0, 1, 0, 0}});
+    reduce.come(1, {{11, 0, 5}, {0, 1, 0, 0}}, actions);
     reduce.go_on([&] { return ++id; }, actions);
     REQUIRE(actions.list.size() == 1);
     const auto mix = std::get<Mix>(actions.list[0]);

@@ -135,7 +135,10 @@ def main():
     with tempfile.TemporaryDirectory(prefix="rubato-") as name:
         work = Path(name)
         # All tables, whatever the scenario leaves out.
-        common = [scenario, "--quiet", "--events", "--set", f'stop={{"updates": {UPDATES}}}', "--set", 'trace={}']
+        # Gossip has no versions to count until somebody asks for one.
+        gossip = json.loads(scenario.read_text()).get("protocol", {}).get("name") == "gosgd"
+        stop = {"gradients": 10 * UPDATES} if gossip else {"updates": UPDATES}
+        common = [scenario, "--quiet", "--events", "--set", f"stop={json.dumps(stop)}", "--set", "trace={}"]
         for threads in (1, 2):
             rubato(program, "run", *common, "--out", work / f"run{threads}", "--set",
                    f"execution.pool_threads={threads}")
@@ -143,7 +146,7 @@ def main():
         resolved = json.loads((run / "scenario.json").read_text())
         summary = json.loads((run / "summary.json").read_text())
         assert summary["status"] in ("finished", "diverged"), summary["status"]
-        if summary["status"] == "finished":
+        if summary["status"] == "finished" and not gossip:
             assert summary["updates"] == UPDATES
         lambda_ = summary["setting"]["workers"]
         check_books(run, summary, lambda_)

@@ -172,7 +172,7 @@ TEST_CASE("averaging: runs are computed again from their logs, as they are and a
         scenario.optimizer = momentum();
         scenario.optimizer.name = "adam";
         scenario.evaluate.every_epochs = 0.5;
-        if (scenario.protocol.name == "diloco") scenario.protocol.averaging = {3, false, 0.7, 0.9, 0, {}};
+        if (scenario.protocol.name == "diloco") scenario.protocol.averaging = {3, false, 0.7, 0.9, 0, {}, {}};
         const auto whole = record(scenario);
         REQUIRE(whole.report.status == Status::finished);
         const auto renamed = Renamed()(whole.steps);

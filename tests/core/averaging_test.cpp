@@ -210,8 +210,10 @@ TEST_CASE("swarm: the driver sends every chunk once, every worker has every chun
             Members members(lambda);
             if (lambda > 2) members.change(1, false);
             std::vector<Passing> workers;
-            for (RoleId role = 1; role <= lambda; ++role) workers.emplace_back(role, how);
+            for (RoleId role = 1; role <= lambda; ++role) workers.emplace_back(role, how, false);
             ActionId id = 0;
+            BufferId buffers = 100;
+            std::map<RoleId, std::int64_t> copied;
             const auto next_id = [&] { return ++id; };
             Actions actions;
             const Model model{7, 3, 0.5, 9, members.number()};
@@ -224,7 +226,9 @@ TEST_CASE("swarm: the driver sends every chunk once, every worker has every chun
                 Delivered event;
                 event.from = from;
                 event.payload = send.payload;
-                CHECK(workers[static_cast<std::size_t>(send.to - 1)].come(members, 7, event, model, whole.count));
+                event.payload.buffer = static_cast<BufferId>(++buffers);
+                Passing& to = workers[static_cast<std::size_t>(send.to - 1)];
+                CHECK(to.come(members, 7, event, model, {no_buffer, 4, 11}, actions));
                 for (std::int64_t i = 0; i < send.payload.count; ++i) ++had[{send.to, send.payload.first + i}];
                 if (from == 0) sent += send.payload.count;
             };
@@ -234,17 +238,31 @@ TEST_CASE("swarm: the driver sends every chunk once, every worker has every chun
                 driver.on(Taken{id, 0});
                 for (RoleId role = 1; role <= lambda; ++role) {
                     Passing& worker = workers[static_cast<std::size_t>(role - 1)];
-                    while (worker.go_on(next_id, actions)) {
-                        deliver(role, std::get<Send>(actions.list.back()));
-                        worker.on(Taken{id, 0});
-                        goes_on = true;
+                    for (bool passes = true; passes;) {
+                        actions.clear();
+                        passes = worker.go_on(next_id, actions);
+                        const auto todo = actions.list;
+                        for (const auto& action : todo) {
+                            goes_on = true;
+                            if (const auto* mix = std::get_if<Mix>(&action)) {
+                                copied[role] += mix->count;
+                                worker.on(Mixed{mix->id, 1}, actions);
+                            } else if (const auto* send = std::get_if<Send>(&action)) {
+                                deliver(role, *send);
+                                worker.on(Taken{send->id, 0}, actions);
+                            }
+                        }
                     }
                 }
             }
             CHECK(sent == whole.count);
             CHECK(had.size() == static_cast<std::size_t>(members.size() * whole.count));
             for (const auto& [key, times] : had) CHECK(times == 1);
-            for (const auto& worker : workers) CHECK(worker.done());
+            for (RoleId role = 1; role <= lambda; ++role) {
+                if (lambda > 2 && role == 2) continue;  // it is gone
+                CHECK(workers[static_cast<std::size_t>(role - 1)].done());
+                CHECK(copied[role] == whole.count);
+            }
         }
     }
 }

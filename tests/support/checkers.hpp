@@ -115,7 +115,7 @@ inline void check_books(const Scenario& scenario, std::int64_t samples, const Le
     const auto lambda = scenario.lambda();
     demand(started == ledger.told(), "started " + std::to_string(started) + " gradients, but there are rows for " +
                                          std::to_string(ledger.told()));
-    const bool drops = traits(scenario.protocol, lambda).drops;
+    const bool drops = traits(scenario.protocol, lambda).drops || (faults && scenario.protocol.averages());
     demand(drops || ledger.count(Outcome::dropped) == 0, "the policy does not drop gradients");
 
     const auto& workers = scenario.workers;

@@ -26,7 +26,7 @@ void AverageDriver::on(Time now, const Start& event, Actions& actions) {
 // All workers have the first version already: they hear of it from the driver itself, and no model is moved.
 void AverageDriver::begin_round(Time now, Actions& actions) {
     take_back(actions);
-    if (members_.size() == 0) return;  // until one is back
+    if (active() == 0 && members_.number() > 0) return;  // until one is back
     const std::int64_t round = round_.round;
     round_ = {};
     round_.round = round;
@@ -39,7 +39,9 @@ void AverageDriver::begin_round(Time now, Actions& actions) {
                        : config_.averaging.gradients ? 1
                                                      : books_.steps_left(config_.averaging.tau, active());
     if (streams()) round_.shard = static_cast<std::int32_t>(fragment(round));
-    model_ = {books_.version(), steps, books_.rate(), ready_ns, members_.number()};
+    model_ = {books_.version(),  steps,
+              books_.rate(),     ready_ns,
+              members_.number(), restarts_ > 0 ? books_.version() + restarts_ : 0};
     for (Peer& peer : peers_) {
         peer.steps = 0;
         peer.merged = false;
@@ -228,14 +230,14 @@ void AverageDriver::begin_stop(Status status, Actions& actions) {
     stopping_ = true;
     status_ = status;
     for (RoleId role = 1; role <= config_.run.lambda; ++role)
-        if (!peer(role).down) send_stop(role, model_.version, actions);
+        if (!peer(role).down) send_stop(role, serial_of(model_), actions);
     for (const RoleId role : std::exchange(back_, {})) {
         peer(role).down = false;
         send_stop(role, -1, actions);
     }
 }
 
-void AverageDriver::send_stop(RoleId role, Version last, Actions& actions) {
+void AverageDriver::send_stop(RoleId role, std::int64_t last, Actions& actions) {
     ++sends_under_way_;
     actions.send<Stop>(next_id(), role, Channel::control, {}, 0, last);
 }
@@ -291,7 +293,7 @@ std::string AverageDriver::waiting() const {
                std::to_string(round_.workers) + " of " + std::to_string(active()) + " workers have done their part";
     if (running_) return "waits for what workers tell of their steps";
     if (stopping_) return "waits for the last words of the workers";
-    if (members_.size() == 0) return "waits for any worker to be back";
+    if (active() == 0) return "waits for any worker to be back";
     return "waits for an evaluation";
 }
 

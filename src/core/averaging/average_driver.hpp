@@ -83,8 +83,8 @@ private:
     void take_outer_step(Actions& actions);
     void prepared(Time now, BufferId weights, Actions& actions);
     void begin_stop(Status status, Actions& actions);
-    /// last: version of the last joint model that it is sent.
-    void send_stop(RoleId role, Version last, Actions& actions);
+    /// last: serial_of the last joint model that it is sent.
+    void send_stop(RoleId role, std::int64_t last, Actions& actions);
     bool has_data(const Peer& peer) const;
     void try_finish(Time now, Actions& actions);
     // average_faults.cpp
@@ -115,6 +115,7 @@ private:
     JointBooks books_;
     std::vector<Peer> peers_;
     Members members_;
+    std::int64_t restarts_ = 0;     ///< rounds that nobody was left to end
     std::vector<RoleId> back_;      ///< that were down, and are to take part again
     BufferId weights_ = no_buffer;  ///< lent to the driver while the next version is made
     BufferId trend_ = no_buffer;    ///< b of the outer step

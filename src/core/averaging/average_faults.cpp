@@ -54,12 +54,13 @@ void AverageDriver::on(Time now, const PeerDown& event, Actions& actions) {
     broadcast_.lose(event.peer);
     const bool anew = running_ && !summed_;
     if (anew) drop_rows(event.peer - 1, actions);
-    const Membership change{event.peer - 1, false, members_.number(), anew ? static_cast<int>(model_.version) : -1,
-                            stopping_};
+    const Membership change{event.peer - 1, false, members_.number(), anew ? serial_of(model_) : -1, stopping_};
     for (RoleId role = 1; role <= config_.run.lambda; ++role)
         if (!peer(role).down) tell(role, change, actions);
-    if (running_ && (stopping_ || members_.size() == 0)) {
+    if (running_ && (stopping_ || active() == 0)) {
         running_ = false;
+        broadcast_.end();
+        ++restarts_;
         let_go(sum_.mean.buffer, actions);
         if (!stopping_ && !back_.empty()) begin_round(now, actions);
     }

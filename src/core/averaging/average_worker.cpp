@@ -12,7 +12,7 @@ AverageWorker::AverageWorker(const AverageWorkerConfig& config)
     : config_(config),
       steps_(config.worker, config.data),
       members_(config.data.lambda),
-      passing_(config.worker + 1, config.spread),
+      passing_(config.worker + 1, config.spread, false),
       reduce_(fresh_reduce()) {
     books_.worker = config.worker;
 }
@@ -37,7 +37,7 @@ void AverageWorker::on(Time now, const Delivered& event, Actions& actions) {
     } else if (const auto* stop = std::get_if<Stop>(&event.message)) {
         book(now);
         stopping_ = true;
-        stop_version_ = stop->version;
+        last_serial_ = stop->version;
         if (phase_ == Phase::computing) steps_.cancel(actions);
         try_leave(actions);
     } else {
@@ -46,22 +46,16 @@ void AverageWorker::on(Time now, const Delivered& event, Actions& actions) {
 }
 
 void AverageWorker::on_model(Time now, const Delivered& event, const Model& model, Actions& actions) {
-    if (model.group > members_.number()) return held_.push_back(event);
-    const bool news = model.version > version_;
+    const bool news = serial_of(model) > serial_;
+    // Not before the round before is over here, too.
+    const bool busy = reduce_.mixing() || share_ != 0 || passing_.sending() || passing_.gathering();
+    if (model.group > members_.number() || (news && !given_up_ && busy)) return held_.push_back(event);
     Slice piece = event.payload;
-    if (piece.buffer == no_buffer) {  // the first word
-        if (news) begin_round(now, event, model, actions);
-        return go_on_passing(now, actions);
-    }
-    if (given_up_ || !passing_.come(members_, model.version, event, model, config_.parameters))
-        return let_go(piece.buffer, actions);
+    if (given_up_) return let_go(piece.buffer, actions);
+    if (piece.buffer != no_buffer &&
+        !passing_.come(members_, serial_of(model), event, model, {no_buffer, 0, config_.parameters}, actions))
+        return;
     if (news) begin_round(now, event, model, actions);
-    if (piece.count < config_.parameters || !pieces_.empty()) {
-        pieces_.push_back(piece);
-        gather(actions);
-    } else {
-        weights_ = piece.buffer;
-    }
     go_on_passing(now, actions);
 }
 
@@ -76,7 +70,12 @@ void AverageWorker::begin_round(Time now, const Delivered& event, const Model& m
         books_.pull_request_ns += wait - moving - held;
         ++books_.pulls;
     }
+    if (reduce_.begun()) {  // one of a round that nobody was left to end
+        reduce_.end(actions);
+        reduce_ = fresh_reduce();
+    }
     version_ = model.version;
+    serial_ = serial_of(model);
     has_contributed_ = false;
     let_go(kept_.buffer, actions);
     if (event.payload.buffer != no_buffer) let_go(weights_, actions);
@@ -84,24 +83,12 @@ void AverageWorker::begin_round(Time now, const Delivered& event, const Model& m
     phase_ = Phase::passing;
 }
 
-void AverageWorker::gather(Actions& actions) {
-    if (gathering_ != 0 || gathered_ == pieces_.size()) return;
-    const Slice& piece = pieces_[gathered_];
-    Mix& mix = actions.add<Mix>();
-    mix.id = gathering_ = next_id();
-    mix.first = piece.first;
-    mix.count = piece.count;
-    mix.add(piece.buffer, 1);
-    mix.out = std::exchange(weights_, no_buffer);
-}
-
+// Without a model on its way it begins at the driver's own word.
 void AverageWorker::go_on_passing(Time now, Actions& actions) {
+    if (given_up_) return give_up(now, actions);
     if (passing_.go_on([this] { return next_id(); }, actions)) ++sends_under_way_;
-    if (phase_ != Phase::passing || passing_.sending() || gathering_ != 0) return;
-    if (!given_up_ && (!passing_.complete() || gathered_ < pieces_.size())) return;
-    for (Slice& piece : pieces_) let_go(piece.buffer, actions);
-    pieces_.clear();
-    gathered_ = 0;
+    if (phase_ != Phase::passing || (passing_.busy() && !passing_.done())) return;
+    if (passing_.busy()) weights_ = passing_.take().buffer;
     go_on_with_steps(now, actions);
 }
 
@@ -167,12 +154,12 @@ void AverageWorker::on_share(Time now, const Delivered& event, const Share& shar
 void AverageWorker::on_membership(Time now, const Membership& change, Actions& actions) {
     if (change.number <= members_.number()) return;
     members_.change(change.worker, change.there);
-    if (!change.there) passing_.lose(change.worker + 1);
+    if (!change.there) passing_.lose(change.worker + 1, actions);
     if (change.over) {
         given_up_ = true;
         return give_up(now, actions);
     }
-    if (has_contributed_ && change.round == version_) {
+    if (has_contributed_ && change.round == serial_) {
         renews_ = true;
         try_renew(now, actions);
     } else if (!reduce_.begun()) {
@@ -180,6 +167,7 @@ void AverageWorker::on_membership(Time now, const Membership& change, Actions& a
         reduce_ = fresh_reduce();
     }
     take_held(now, actions);
+    if (phase_ == Phase::passing) go_on_passing(now, actions);
 }
 
 void AverageWorker::take_held(Time now, Actions& actions) {
@@ -200,10 +188,11 @@ void AverageWorker::try_renew(Time now, Actions& actions) {
 
 void AverageWorker::give_up(Time now, Actions& actions) {
     renews_ = false;
-    passing_.end();
+    passing_.end(actions);
     for (Delivered& event : held_) let_go(event.payload.buffer, actions);
     held_.clear();
-    if (phase_ == Phase::passing) return go_on_passing(now, actions);
+    if (passing_.sending() || passing_.gathering()) return;
+    if (phase_ == Phase::passing) return go_on_with_steps(now, actions);
     // Steps under way end in contribute(); a sum or a message under way asks once more at its end.
     if (phase_ == Phase::computing || phase_ == Phase::stepping) return;
     if (reduce_.mixing() || share_ != 0) return;
@@ -214,17 +203,16 @@ void AverageWorker::give_up(Time now, Actions& actions) {
 }
 
 void AverageWorker::on(Time now, const Mixed& event, Actions& actions) {
-    if (gathering_ != 0 && gathering_ == event.id) {
-        gathering_ = 0;
-        weights_ = event.out;
-        ++gathered_;
-        if (!given_up_) gather(actions);
-        return go_on_passing(now, actions);
+    if (passing_.is_of(event)) {
+        passing_.on(event, actions);
+        go_on_passing(now, actions);
+        return take_held(now, actions);
     }
     if (!reduce_.is_of(event)) throw std::logic_error("a mean that the worker did not ask for");
     reduce_.on(event, actions);
     if (given_up_) return give_up(now, actions);
     go_on_reducing(now, actions);
+    take_held(now, actions);
 }
 
 // Its wait for others below that are not done with their steps is one for the slowest.
@@ -259,7 +247,7 @@ void AverageWorker::on(Time now, const Taken& event, Actions& actions) {
         return;
     }
     if (passing_.is_of(event)) {
-        passing_.on(event);
+        passing_.on(event, actions);
         go_on_passing(now, actions);
     } else if (event.id == share_) {
         if (!stopping_) {
@@ -274,13 +262,14 @@ void AverageWorker::on(Time now, const Taken& event, Actions& actions) {
         if (given_up_) return give_up(now, actions);
         try_renew(now, actions);
     }
+    take_held(now, actions);
     try_leave(actions);
 }
 
 // Nothing more is sent to it once it has handed on its part of the last round.
 void AverageWorker::try_leave(Actions& actions) {
     if (!stopping_ || phase_ != Phase::waiting || sends_under_way_ > 0 || bye_ != 0) return;
-    if (version_ < stop_version_ && !given_up_) return;
+    if (serial_ < last_serial_ && !given_up_) return;
     bye_ = next_id();
     ++sends_under_way_;
     steps_.say_bye(bye_, cancelled_, actions);
@@ -326,13 +315,10 @@ void AverageWorker::on(Time now, const Crashed&, Actions& actions) {
     for (BufferId* buffer : {&weights_, &kept_.buffer, &sharing_}) let_go(*buffer, actions);
     held_.clear();
     members_ = Members(config_.data.lambda);
-    for (Slice& piece : pieces_) let_go(piece.buffer, actions);
-    pieces_.clear();
-    gathered_ = 0;
-    gathering_ = 0;
-    passing_ = Passing(config_.worker + 1, config_.spread);
+    passing_.crash(actions);
+    passing_ = Passing(config_.worker + 1, config_.spread, false);
     reduce_ = fresh_reduce();
-    version_ = stop_version_ = -1;
+    version_ = serial_ = last_serial_ = -1;
     share_ = bye_ = 0;
     sends_under_way_ = 0;
     stopping_ = cancelled_ = has_contributed_ = renews_ = given_up_ = false;
@@ -354,7 +340,7 @@ std::string AverageWorker::waiting() const {
     switch (phase_) {
         case Phase::waiting:
             if (bye_ != 0) return "waits until its last word is taken by the driver";
-            if (stopping_ && version_ >= stop_version_)
+            if (stopping_ && serial_ >= last_serial_)
                 return "waits for messages under way before it says its last word";
             return "waits for the joint model";
         case Phase::passing:

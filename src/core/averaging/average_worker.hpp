@@ -61,8 +61,6 @@ private:
     /// No collective matters any more.
     void give_up(Time now, Actions& actions);
     void begin_round(Time now, const Delivered& event, const Model& model, Actions& actions);
-    /// A piece of the model goes into the weights.
-    void gather(Actions& actions);
     void go_on_passing(Time now, Actions& actions);
     /// The next step, or the end of them.
     void go_on_with_steps(Time now, Actions& actions);
@@ -85,9 +83,6 @@ private:
     LocalSteps steps_;
     Members members_;
     Passing passing_;
-    std::vector<Slice> pieces_;  ///< of the joint model, until it is passed on
-    std::size_t gathered_ = 0;   ///< of these, in the weights
-    ActionId gathering_ = 0;
     TreeReduce reduce_;
     Slice kept_;         ///< its contribution to the round, until the next one
     Share contributed_;  ///< what it said of that
@@ -98,7 +93,8 @@ private:
     std::int64_t sends_under_way_ = 0;
     ActionId last_id_ = 0;
     bool stopping_ = false, cancelled_ = false;
-    Version stop_version_ = -1;  ///< of the last joint model that there will be
+    std::int64_t serial_ = -1;       ///< of the model of this round
+    std::int64_t last_serial_ = -1;  ///< of the last model that there will be
     Time since_ns_ = 0;
     WorkerRow books_;
 };

@@ -31,7 +31,7 @@ inline int broadcast_parent(int node) {
 /// What a role has to send of a broadcast. Payloads remain the role's, which owns references to them until done().
 class Broadcast {
 public:
-    /// One of what `model` says; nothing of an earlier one may be left to be sent.
+    /// One of what `model` says. What is left of an earlier one is not sent.
     void begin(const Model& model) {
         model_ = model;
         items_.clear();
@@ -42,8 +42,8 @@ public:
     template <class NextId>
     bool go_on(NextId&& next_id, Actions& actions) {
         if (sending_ != 0 || next_ == items_.size()) return false;
-        const Item& item = items_[next_++];
-        actions.add<Send>(sending_ = next_id(), item.to, Channel::weights, Message(model_), item.payload);
+        under_way_ = items_[next_++];
+        actions.add<Send>(sending_ = next_id(), under_way_.to, Channel::weights, Message(model_), under_way_.payload);
         return true;
     }
     /// One that has crashed is no longer sent to.
@@ -57,7 +57,15 @@ public:
     bool is_of(const Taken& event) const { return sending_ != 0 && sending_ == event.id; }
     void on(const Taken&) { sending_ = 0; }
     bool done() const { return sending_ == 0 && next_ == items_.size(); }
-    RoleId sends_to() const { return sending_ == 0 ? -1 : items_[next_ - 1].to; }
+    RoleId sends_to() const { return sending_ == 0 ? -1 : under_way_.to; }
+    /// What is under way.
+    Slice sends() const { return sending_ == 0 ? Slice{} : under_way_.payload; }
+    /// Sends of it that are under way or to come.
+    std::int64_t left(const Slice& payload) const {
+        return (sending_ != 0 && under_way_.payload == payload) +
+               std::count_if(items_.begin() + static_cast<std::ptrdiff_t>(next_), items_.end(),
+                             [&](const Item& item) { return item.payload == payload; });
+    }
     bool operator==(const Broadcast&) const = default;
 
 private:
@@ -70,6 +78,7 @@ private:
     std::vector<Item> items_;
     std::size_t next_ = 0;  ///< that is sent next
     ActionId sending_ = 0;
+    Item under_way_;
     Model model_;
 };
 

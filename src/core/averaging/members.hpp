@@ -13,6 +13,11 @@
 
 namespace rubato {
 
+/// Numbers the models of rounds: more than one may begin with the same version, where nobody was left to end one.
+inline std::int64_t serial_of(const Model& model) {
+    return model.number > 0 ? model.number : model.version;
+}
+
 class Members {
 public:
     Members() = default;

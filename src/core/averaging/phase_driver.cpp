@@ -53,7 +53,7 @@ void PhaseDriver::go_on(Time now, Actions& actions) {
     if (making_ == Making::rest) return;
     while (go_on_in_cycle(now, actions)) {
         if (stopping_) break;
-        if (members_.size() == 0 && back_.empty()) return;  // until one is back
+        if (!any_active() && back_.empty()) return;  // until one is back
         take_back(actions);
         plan_ = plan_cycle(config_.phases.phases, static_cast<int>(shards_.size()), ++cycle_);
         reduce_ = prepare_ = broadcast_ = Stage::waits;
@@ -84,7 +84,7 @@ bool PhaseDriver::go_on_in_cycle(Time now, Actions& actions) {
 // What has not been reduced yet is sent as it is.
 void PhaseDriver::begin_broadcast(Time now, Actions& actions) {
     Shard& it = shard(plan_.broadcast);
-    if (stopping_) {
+    if (stopping_ || members_.size() == 0) {
         broadcast_ = Stage::done;
         return;
     }
@@ -111,7 +111,7 @@ void PhaseDriver::try_end_broadcast(Time now) {
 }
 
 void PhaseDriver::begin_reduce(Time now, Actions& actions) {
-    if (stopping_) {
+    if (stopping_ || members_.size() == 0) {
         reduce_ = Stage::done;
         return;
     }
@@ -314,10 +314,7 @@ void PhaseDriver::begin_stop(Status status, Actions& actions) {
     status_ = status;
     for (RoleId role = 1; role <= config_.run.lambda; ++role)
         if (!peer(role).down) send_stop(role, actions);
-    for (const RoleId role : std::exchange(back_, {})) {
-        peer(role).down = false;
-        send_stop(role, actions);
-    }
+    for (const RoleId role : std::exchange(back_, {})) dismiss(role, actions);
 }
 
 void PhaseDriver::send_stop(RoleId role, Actions& actions) {
@@ -386,7 +383,7 @@ std::string PhaseDriver::waiting() const {
                " is with all workers: " + std::to_string(count([](const Peer& it) { return it.received; })) + " of " +
                std::to_string(members_.size()) + " have it";
     if (stopping_) return "waits for the last words of the workers";
-    if (members_.size() == 0) return "waits for any worker to be back";
+    if (!any_active()) return "waits for any worker to be back";
     return "waits for an evaluation";
 }
 

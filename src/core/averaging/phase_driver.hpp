@@ -105,6 +105,8 @@ private:
     // phase_driver_faults.cpp
     /// Those that are back take part from this cycle on.
     void take_back(Actions& actions);
+    /// One that is back as the run ends.
+    void dismiss(RoleId role, Actions& actions);
     void tell(RoleId role, const Membership& change, Actions& actions);
     /// Of the steps of a lost worker, those that are in no mean.
     void drop_rows(WorkerId worker, bool of_reduce, Actions& actions);
@@ -117,6 +119,8 @@ private:
         for (const Peer& it : peers_) number += !it.down && holds(it);
         return number;
     }
+    /// A member has a part of the data.
+    bool any_active() const;
     bool all_received() const {
         return count([](const Peer& it) { return !it.received; }) == 0;
     }

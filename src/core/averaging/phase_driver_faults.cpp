@@ -11,6 +11,12 @@
 
 namespace rubato {
 
+bool PhaseDriver::any_active() const {
+    return std::any_of(peers_.begin(), peers_.end(), [&](const Peer& it) {
+        return !it.down && own_batch(config_.data, static_cast<WorkerId>(&it - peers_.data()), 0).count > 0;
+    });
+}
+
 void PhaseDriver::tell(RoleId role, const Membership& change, Actions& actions) {
     ++sends_under_way_;
     actions.add<Send>(next_id(), role, Channel::control, Message(change), Slice{});
@@ -82,12 +88,17 @@ void PhaseDriver::on(Time now, const PeerBack& event, Actions& actions) {
     Peer& it = peer(event.peer);
     it.bye = false;
     it.exchanges = it.broadcasts = 0;
-    if (stopping_) {
-        it.down = false;
-        return send_stop(event.peer, actions);
-    }
+    if (stopping_) return dismiss(event.peer, actions);
     back_.push_back(event.peer);
     go_on(now, actions);
+}
+
+// It has no part in the stages under way.
+void PhaseDriver::dismiss(RoleId role, Actions& actions) {
+    Peer& it = peer(role);
+    it.down = false;
+    it.received = it.exchanged = true;
+    send_stop(role, actions);
 }
 
 void PhaseDriver::take_back(Actions& actions) {

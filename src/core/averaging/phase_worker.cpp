@@ -14,14 +14,14 @@ PhaseWorker::PhaseWorker(const PhaseWorkerConfig& config)
       tau_(config.parts.size(), 0),
       pulled_(config.parts.size(), 0),
       members_(config.data.lambda),
-      passing_(config.worker + 1, config.spread),
+      passing_(config.worker + 1, config.spread, true),
       reduce_(fresh_reduce()) {
     books_.worker = config.worker;
 }
 
 void PhaseWorker::step(Time now, const Event& event, Actions& actions) {
     const bool busy = phase_ == Phase::computing || phase_ == Phase::stepping;
-    if (busy && !stopping_ && (share_ != 0 || passing_.sending())) books_.hidden_ns += now - seen_ns_;
+    if (busy && !stopping_ && (share_ != 0 || passing_.busy())) books_.hidden_ns += now - seen_ns_;
     seen_ns_ = now;
     std::visit([&](const auto& alternative) { on(now, alternative, actions); }, event);
 }
@@ -76,7 +76,8 @@ void PhaseWorker::begin(Time now, Actions& actions) {
 }
 
 void PhaseWorker::on_model(Time now, const Delivered& event, const Model& model, Actions& actions) {
-    if (model.group > members_.number()) return held_.push_back(event);
+    const bool busy = model.number > passing_.serial() && (passing_.sending() || passing_.gathering());
+    if (model.group > members_.number() || (busy && !given_up_)) return held_.push_back(event);
     if (model.number < 0) {  // it is back, and begins anew
         weights_ = event.payload.buffer;
         rate_ = model.learning_rate;
@@ -84,39 +85,34 @@ void PhaseWorker::on_model(Time now, const Delivered& event, const Model& model,
         return begin(now, actions);
     }
     const std::int64_t before = passing_.serial();
-    if (given_up_ || !passing_.come(members_, model.number, event, model, shard_of(event.payload))) {
-        actions.add<Release>(event.payload.buffer);
-        return;
-    }
+    Slice piece = event.payload;
+    if (given_up_) return let_go(piece.buffer, actions);
+    if (!passing_.come(members_, model.number, event, model, shard_of(piece), actions)) return;
     if (passing_.serial() > before) {
         ++broadcasts_;
         if (!stopping_) ++books_.pulls;
+        passed_ = model;
     }
-    sent_.push_back({model, event.payload});
     go_on_passing(actions);
 }
 
-std::int64_t PhaseWorker::shard_of(const Slice& piece) const {
+Slice PhaseWorker::shard_of(const Slice& piece) const {
     const auto part = std::find_if(config_.parts.begin(), config_.parts.end(), [&](const Range& it) {
         return it.first <= piece.first && piece.first < it.first + it.count;
     });
-    return part == config_.parts.end() ? piece.count : part->count;
+    if (part == config_.parts.end()) throw std::logic_error("a part of the joint model that is in no shard");
+    return {no_buffer, part->first, part->count};
 }
 
 void PhaseWorker::go_on_passing(Actions& actions) {
     if (passing_.go_on([this] { return next_id(); }, actions)) ++sends_under_way_;
     if (!passing_.done()) return;
+    sent_.push_back({passed_, passing_.take()});
     ++sends_under_way_;
-    actions.send<Received>(next_id(), 0, Channel::control, {}, sent_.back().model.version);
+    actions.send<Received>(next_id(), 0, Channel::control, {}, passed_.version);
     if (phase_ != Phase::resting || !stopping_) return;
     for (Sent& it : sent_) let_go(it.payload.buffer, actions);
     sent_.clear();
-}
-
-std::size_t PhaseWorker::there() const {
-    if (passing_.done()) return sent_.size();
-    return static_cast<std::size_t>(std::count_if(
-        sent_.begin(), sent_.end(), [&](const Sent& it) { return it.model.number != passing_.serial(); }));
 }
 
 void PhaseWorker::at_boundary(Time now, Actions& actions) {
@@ -148,8 +144,7 @@ void PhaseWorker::contribute(Time now, BufferId copy, Actions& actions) {
 
 // What has come of the joint model, as far as it is passed on already: the next exchange takes the rest.
 void PhaseWorker::take_next(Time now, Actions& actions) {
-    const std::size_t count = there();
-    if (count > 0 && pulls()) {
+    if (!sent_.empty() && pulls()) {
         const Slice& payload = sent_.front().payload;
         Mix& copy = mix(Phase::taking, now, actions);
         copy.work = Mix::Work::copy;
@@ -159,11 +154,11 @@ void PhaseWorker::take_next(Time now, Actions& actions) {
         copy.out = std::exchange(joint_, no_buffer);
         return;
     }
-    for (std::size_t i = 0; i < count; ++i) {
-        version_ = std::max(version_, sent_.front().model.version);
-        let_go(sent_.front().payload.buffer, actions);
-        sent_.pop_front();
+    for (Sent& it : sent_) {
+        version_ = std::max(version_, it.model.version);
+        let_go(it.payload.buffer, actions);
     }
+    sent_.clear();
     tell_exchanged(now, actions);
     at_boundary(now, actions);
 }
@@ -241,6 +236,13 @@ Mix& PhaseWorker::mix(Phase phase, Time now, Actions& actions) {
 }
 
 void PhaseWorker::on(Time now, const Mixed& event, Actions& actions) {
+    if (passing_.is_of(event)) {
+        passing_.on(event, actions);
+        if (given_up_) return give_up(now, actions);
+        go_on_passing(actions);
+        take_held(now, actions);
+        return try_leave(actions);
+    }
     if (reduce_.is_of(event)) {
         reduce_.on(event, actions);
         if (given_up_) return give_up(now, actions);
@@ -293,9 +295,10 @@ void PhaseWorker::on(Time now, const Taken& event, Actions& actions) {
         return;
     }
     if (passing_.is_of(event)) {
-        passing_.on(event);
+        passing_.on(event, actions);
         if (given_up_) return give_up(now, actions);
         go_on_passing(actions);
+        take_held(now, actions);
     } else if (event.id == share_) {
         share_ = 0;
         let_go(sharing_, actions);
@@ -317,17 +320,15 @@ void PhaseWorker::rest(Time now, Actions& actions) {
         contribute(now, no_buffer, actions);
         tell_exchanged(now, actions);
     }
-    for (std::size_t count = there(); count > 0; --count) {
-        let_go(sent_.front().payload.buffer, actions);
-        sent_.pop_front();
-    }
+    for (Sent& it : sent_) let_go(it.payload.buffer, actions);
+    sent_.clear();
     try_leave(actions);
 }
 
 void PhaseWorker::try_leave(Actions& actions) {
     if (!stopping_ || phase_ != Phase::resting || sends_under_way_ > 0 || bye_ != 0) return;
     const bool others_wait = exchanges_ < exchanges_expected_ || exchange_ || reduce_.begun() || renews_ ||
-                             broadcasts_ < broadcasts_expected_ || !passing_.done();
+                             broadcasts_ < broadcasts_expected_ || passing_.busy();
     if (others_wait && !given_up_) return;
     bye_ = next_id();
     ++sends_under_way_;

@@ -97,10 +97,8 @@ private:
     void tell_exchanged(Time now, Actions& actions);
     void go_on_reducing(Actions& actions);
     void go_on_passing(Actions& actions);
-    /// Of what it has been sent, how much has come whole and is passed on.
-    std::size_t there() const;
-    /// Elements of the shard that a piece is of.
-    std::int64_t shard_of(const Slice& piece) const;
+    /// The shard that a piece is of.
+    Slice shard_of(const Slice& piece) const;
     /// No more steps: what has come is let go, and others are served.
     void rest(Time now, Actions& actions);
     void try_leave(Actions& actions);
@@ -124,9 +122,10 @@ private:
     Version version_ = 0;               ///< of the joint model as it has last taken it
     std::optional<Exchange> exchange_;  ///< that is not done with
     Exchanged exchanged_;
-    std::deque<Sent> sent_;  ///< in pieces; the last broadcast may not be whole, nor passed on
+    std::deque<Sent> sent_;  ///< and passed on
     Members members_;
     Passing passing_;
+    Model passed_;  ///< what that is of
     TreeReduce reduce_;
     std::optional<Exchange> contributed_;  ///< the last one that it handed on its part for
     bool renews_ = false, given_up_ = false;

@@ -9,7 +9,8 @@ namespace rubato {
 void PhaseWorker::on_membership(Time now, const Membership& change, Actions& actions) {
     if (change.number <= members_.number()) return;
     members_.change(change.worker, change.there);
-    if (!change.there) passing_.lose(change.worker + 1);
+    if (!change.there) passing_.lose(change.worker + 1, actions);
+    go_on_passing(actions);
     if (change.over) {
         given_up_ = true;
         return give_up(now, actions);
@@ -50,10 +51,11 @@ void PhaseWorker::try_renew(Time now, Actions& actions) {
 void PhaseWorker::give_up(Time, Actions& actions) {
     renews_ = false;
     exchange_.reset();
-    passing_.end();
+    passing_.end(actions);
     for (Delivered& event : held_) let_go(event.payload.buffer, actions);
     held_.clear();
-    if (phase_ != Phase::resting || reduce_.mixing() || share_ != 0 || passing_.sending()) return;
+    if (phase_ != Phase::resting || reduce_.mixing() || share_ != 0 || passing_.sending() || passing_.gathering())
+        return;
     reduce_.end(actions);
     for (Sent& it : sent_) let_go(it.payload.buffer, actions);
     sent_.clear();
@@ -70,7 +72,8 @@ void PhaseWorker::on(Time now, const Crashed&, Actions& actions) {
     held_.clear();
     sent_.clear();
     members_ = Members(config_.data.lambda);
-    passing_ = Passing(config_.worker + 1, config_.spread);
+    passing_.crash(actions);
+    passing_ = Passing(config_.worker + 1, config_.spread, true);
     reduce_ = fresh_reduce();
     std::fill(tau_.begin(), tau_.end(), 0);
     std::fill(pulled_.begin(), pulled_.end(), 0);

@@ -4,6 +4,7 @@
     analysis/mpca_phases.py phases        cycles, the driver's link and the workers' devices, by phases and workers
     analysis/mpca_phases.py stragglers    what slow workers do to a mean and to a stage
     analysis/mpca_phases.py means DIR     plain mean against weighted, and gamma, of scenarios/sweeps/mpca-means.json
+    analysis/mpca_phases.py errors DIR    errors at equal times, of scenarios/sweeps/mpca-fashion.json, run with --keep
 
 They print tables for docs/validation.md. The link's use is bytes that the driver sends, or receives (servers.csv), over
 what the link could have carried meanwhile. Exit status 2, with one line, where the input is wrong.
@@ -14,11 +15,13 @@ import json
 import sys
 
 from mpca_runs import PUBLISHED, ROOT, computing, run
+from pandas import Series
 from rubato_analysis import AnalysisError, load_sweep
 from rubato_analysis.statistics import half_width
 
 BANDWIDTH = 125e6  # bytes/s a direction, of the scenario
 CYCLES = 60
+TIMES = (25, 50, 100, 200)  # virtual seconds
 SCATTER = 0.1  # of compute times among stragglers: without any, steps of workers that are alike end at one moment
 # MiB of the first fully connected layer (25,088 x 4,096 weights) and of the rest: the shards of the paper.
 VGG_LAYERS = [392, 99]
@@ -70,8 +73,8 @@ def paired(one, other):
 
 
 def phases(program, rows):
-    print("| model | workers | phases | shards | cycle (s) | update of a shard every (s) | its way, reduce to broadcast "
-          "(s) | driver sends | driver receives | workers compute |")
+    print("| model | workers | phases | shards | cycle (s) | update of a shard every (s) | its way, reduce to "
+          "broadcast (s) | driver sends | driver receives | workers compute |")
     print("|---|---:|---:|---|---:|---:|---:|---:|---:|---:|")
     cases = [(number, "even", {}) for number in (1, 2, 3)]
     for row in rows:
@@ -82,8 +85,9 @@ def phases(program, rows):
                         "stop.updates": CYCLES, "trace.gradients": True}
                 it = run(program, row, sets, ("rounds", "servers", "gradients"))
                 means, used = stages(it.rounds), link(it.servers, it.summary["time_s"])
-                print(f"| {row['model']} | {workers} | {number} | {said if number > 1 else 'one'} | "
-                      f"{means['cycle']:.2f} | {means['interval']:.2f} | {means['delay']:.2f} | {100 * used[0]:.0f} % | "
+                shards = said if number > 1 else "one"
+                print(f"| {row['model']} | {workers} | {number} | {shards} | {means['cycle']:.2f} | "
+                      f"{means['interval']:.2f} | {means['delay']:.2f} | {100 * used[0]:.0f} % | "
                       f"{100 * used[1]:.0f} % | {100 * computing(it, workers):.1f} % |", flush=True)
 
 
@@ -135,18 +139,41 @@ def means(folder):
         print(f"| {one} less {other} | {mean:+.2f} ± {half:.2f} |")
 
 
+def last_error(evals, seconds_):
+    """Test error in per cent of the newest model at that time."""
+    return 100 * float(evals[evals.time_ns <= 1e9 * seconds_].test_error.iloc[-1])
+
+
+def errors(folder):
+    """Of each setting at equal virtual times, with what its workers did meanwhile."""
+    sweep = load_sweep(folder)
+    report = sweep.report[sweep.report.status == "finished"]
+    print("| protocol | rate | " + " | ".join(f"error at {time} s (%)" for time in TIMES)
+          + " | epochs | workers compute | seeds |")
+    print("|---|---:|" + "---:|" * len(TIMES) + "---:|---:|---:|")
+    for label, of in report.groupby("label", sort=False):
+        runs = [sweep.run(point) for point in of.point]
+        cells = []
+        for time in TIMES:
+            mean, half = ci95(Series([last_error(run.evals, time) for run in runs]))
+            cells.append(f"{mean:.2f} ± {half:.2f}")
+        print(f"| {label} | {of['optimizer.learning_rate'].iloc[0]:g} | {' | '.join(cells)} | {of.epochs.mean():.1f} | "
+              f"{100 * of.compute_utilization.mean():.1f} % | {len(of)} |")
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("table", choices=("phases", "stragglers", "means"), help="what to print")
-    parser.add_argument("sweep", nargs="?", help="means: the folder that the sweep has left")
+    parser.add_argument("table", choices=("phases", "stragglers", "means", "errors"), help="what to print")
+    parser.add_argument("sweep", nargs="?", help="means, errors: the folder that the sweep has left")
     parser.add_argument("--rubato", default=str(ROOT / "build/rubato"), help="the program (default: build/rubato)")
     options = parser.parse_args()
-    if (options.table == "means") != (options.sweep is not None):
-        parser.error("expected a folder with means, and with nothing else")
+    of_sweep = {"means": means, "errors": errors}
+    if (options.table in of_sweep) != (options.sweep is not None):
+        parser.error("expected a folder with means and errors, and with nothing else")
     try:
         rows = json.loads(PUBLISHED.read_text(encoding="utf-8"))["rows"][:2]
-        if options.table == "means":
-            means(options.sweep)
+        if options.table in of_sweep:
+            of_sweep[options.table](options.sweep)
         else:
             {"phases": phases, "stragglers": stragglers}[options.table](options.rubato, rows)
     except (AnalysisError, OSError, KeyError, ValueError) as error:

@@ -126,7 +126,8 @@ rules() {
 [[ $# -gt 0 ]] || set -- quickstart figure4 figure5 network figure8 tradeoff figure9 dssp sqrt mpca
 for figure in "$@"; do
     case $figure in
-        quickstart | figure4 | figure5 | network | figure8 | tradeoff | figure9 | dssp | sqrt | mpca | rules) "$figure" ;;
+        quickstart | figure4 | figure5 | network | figure8 | tradeoff | figure9 | dssp | sqrt | mpca | rules)
+            "$figure" ;;
         *)
             echo "error: no figure '$figure'; expected quickstart, figure4, figure5, network, figure8, tradeoff," \
                 "figure9, dssp, sqrt, mpca or rules" >&2

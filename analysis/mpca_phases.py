@@ -21,7 +21,7 @@ from rubato_analysis.statistics import half_width
 
 BANDWIDTH = 125e6  # bytes/s a direction, of the scenario
 CYCLES = 60
-TIMES = (25, 50, 100, 200)  # virtual seconds
+TIMES = (25, 50, 100)  # virtual seconds
 SCATTER = 0.1  # of compute times among stragglers: without any, steps of workers that are alike end at one moment
 # MiB of the first fully connected layer (25,088 x 4,096 weights) and of the rest: the shards of the paper.
 VGG_LAYERS = [392, 99]
@@ -124,14 +124,15 @@ def means(folder):
     """Of the sweep: test errors, and paired differences to the setting that the paper has."""
     sweep = load_sweep(folder)
     report = sweep.report[sweep.report.status == "finished"]
-    error = {label: 100 * of.set_index("seed").test_error for label, of in report.groupby("label")}
+    error = {label: 100 * of.set_index("seed").test_error for label, of in report.groupby("label", sort=False)}
+    rate = report.groupby("label")["optimizer.learning_rate"].first()
     pairs = (("plain mean, 3 slow", "weighted mean, 3 slow"), ("plain mean, alike", "weighted mean, alike"),
              ("gamma 0, alike", "weighted mean, alike"), ("gamma 0, 3 slow", "weighted mean, 3 slow"))
-    print("| setting | test error (%) | seeds |")
-    print("|---|---:|---:|")
+    print("| setting | rate | test error (%) | seeds |")
+    print("|---|---:|---:|---:|")
     for label, values in error.items():
         mean, half = ci95(values)
-        print(f"| {label} | {mean:.2f} ± {half:.2f} | {len(values)} |")
+        print(f"| {label} | {rate[label]:g} | {mean:.2f} ± {half:.2f} | {len(values)} |")
     print("\n| difference, paired by seed | percentage points |")
     print("|---|---:|")
     for one, other in pairs:
@@ -140,23 +141,28 @@ def means(folder):
 
 
 def last_error(evals, seconds_):
-    """Test error in per cent of the newest model that was evaluated by then; a run ends a latency after its time."""
-    return 100 * float(evals[evals.time_ns <= 1e9 * seconds_ + 1e6].test_error.iloc[-1])
+    """Test error in per cent of the newest model that was evaluated by then."""
+    return 100 * float(evals[evals.time_ns <= 1e9 * seconds_].test_error.iloc[-1])
 
 
 def errors(folder):
-    """Of each setting at equal virtual times, with what its workers did meanwhile."""
+    """Of each setting at equal virtual times, with what its workers did meanwhile.
+
+    The last column is of the final models: their evaluation has the time at which the last message had come.
+    """
     sweep = load_sweep(folder)
     report = sweep.report[sweep.report.status == "finished"]
     print("| protocol | rate | " + " | ".join(f"error at {time} s (%)" for time in TIMES)
-          + " | epochs | workers compute | seeds |")
-    print("|---|---:|" + "---:|" * len(TIMES) + "---:|---:|---:|")
+          + " | at the end (%) | epochs | workers compute | seeds |")
+    print("|---|---:|" + "---:|" * len(TIMES) + "---:|---:|---:|---:|")
     for label, of in report.groupby("label", sort=False):
         runs = [sweep.run(point) for point in of.point]
         cells = []
         for time in TIMES:
             mean, half = ci95(Series([last_error(run.evals, time) for run in runs]))
             cells.append(f"{mean:.2f} ± {half:.2f}")
+        mean, half = ci95(100 * of.test_error)
+        cells.append(f"{mean:.2f} ± {half:.2f}")
         print(f"| {label} | {of['optimizer.learning_rate'].iloc[0]:g} | {' | '.join(cells)} | {of.epochs.mean():.1f} | "
               f"{100 * of.compute_utilization.mean():.1f} % | {len(of)} |")
 

@@ -3,7 +3,8 @@
 # CSV. Takes an hour and a quarter on two cores; runs that are there already are not repeated.
 #
 #   scripts/figures.sh            all
-#   scripts/figures.sh NAME...    some of: quickstart figure4 figure5 network figure8 tradeoff figure9 dssp sqrt rules
+#   scripts/figures.sh NAME...    some of: quickstart figure4 figure5 network figure8 tradeoff figure9 dssp sqrt mpca
+#                                 rules
 #
 # `rules` alone, which only runs when it is named, takes three hours more.
 set -euo pipefail
@@ -95,6 +96,18 @@ sqrt() {
         --value gradients.dropped
 }
 
+# Averaging protocols and async, each tuned, at the messages and step times of ResNet-110 on the cluster of Langer et
+# al. 2018; prints tables of docs/validation.md.
+mpca() {
+    local name phases=(env PYTHONPATH=analysis /usr/bin/python3 analysis/mpca_phases.py)
+    for name in mpca-fashion mpca-means; do
+        "$rubato" sweep "scenarios/sweeps/$name.json" --out "runs/figures/$name" --keep
+    done
+    "$rubato" plot curves runs/figures/mpca-fashion --metric test_error --log-y -o "$out/mpca.png"
+    "${phases[@]}" errors runs/figures/mpca-fashion
+    "${phases[@]}" means runs/figures/mpca-means
+}
+
 # Every staleness rule on Fashion-MNIST, each with its learning rate tuned.
 rules() {
     local name labels=none,inverse-staleness,polynomial,gap-aware,dc-asgd
@@ -110,13 +123,14 @@ rules() {
     "$rubato" table runs/figures/fashion-rules-cnn --value test_error
 }
 
-[[ $# -gt 0 ]] || set -- quickstart figure4 figure5 network figure8 tradeoff figure9 dssp sqrt
+[[ $# -gt 0 ]] || set -- quickstart figure4 figure5 network figure8 tradeoff figure9 dssp sqrt mpca
 for figure in "$@"; do
     case $figure in
-        quickstart | figure4 | figure5 | network | figure8 | tradeoff | figure9 | dssp | sqrt | rules) "$figure" ;;
+        quickstart | figure4 | figure5 | network | figure8 | tradeoff | figure9 | dssp | sqrt | mpca | rules)
+            "$figure" ;;
         *)
             echo "error: no figure '$figure'; expected quickstart, figure4, figure5, network, figure8, tradeoff," \
-                "figure9, dssp, sqrt or rules" >&2
+                "figure9, dssp, sqrt, mpca or rules" >&2
             exit 2 ;;
     esac
 done

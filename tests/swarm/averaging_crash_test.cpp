@@ -71,3 +71,16 @@ TEST_CASE("averages: workers crash and return, and the rest go on") {
 TEST_CASE("phases: workers crash and return, and the rest go on") {
     hold(draw_phases);
 }
+
+TEST_CASE("easgd, async-diloco: workers crash and return, and the rest go on") {
+    hold([](std::uint64_t seed) {
+        Draw it = draw_average(seed);
+        auto& protocol = it.scenario.protocol;
+        learn::Stream random(seed, 11, learn::Purpose::synthetic, 0);
+        protocol.name = random.below(2) == 0 ? "easgd" : "async-diloco";
+        protocol.averaging.gradients = false;
+        protocol.averaging.delayed.dylu = random.below(2) == 0;
+        protocol.averaging.delayed.pushes = static_cast<int>(random.below(4));
+        return it;
+    });
+}

@@ -194,6 +194,7 @@ void ElasticServer::begin_stop(Status status, Actions& actions) {
     stopping_ = true;
     status_ = status;
     for (RoleId role = 1; role <= config_.run.lambda; ++role) {
+        if (peer(role).down) continue;
         ++sends_under_way_;
         actions.send<Stop>(next_id(), role, Channel::control, {}, peer(role).models);
     }
@@ -214,6 +215,42 @@ void ElasticServer::try_finish(Time now, Actions& actions) {
     actions.add<Release>(std::exchange(weights_, no_buffer));
     let_go(trend_, actions);
     actions.list.emplace_back(books_.finish(status_));
+}
+
+// What has come of it stays, and is taken in as from any other: steps that are in none of it are lost with it.
+void ElasticServer::on(Time now, const PeerDown& event, Actions& actions) {
+    if (finished_) return;
+    Peer& lost = peer(event.peer);
+    lost.down = true;
+    std::size_t kept = 0;
+    for (Work& it : inbox_) {
+        if (it.from != event.peer) continue;
+        // Of the steps that it is made of, some may never be told of.
+        const auto told = std::min(static_cast<std::size_t>(it.said.weight), lost.rows.size() - kept);
+        it.said.weight = static_cast<double>(told);
+        kept += told;
+    }
+    for (std::size_t i = kept; i < lost.rows.size(); ++i) {
+        lost.rows[i].outcome = Outcome::dropped;
+        actions.gradients.push_back(lost.rows[i]);
+    }
+    lost.rows.resize(kept);
+    std::erase_if(inbox_, [&](const Work& it) { return it.from == event.peer && it.payload.buffer == no_buffer; });
+    go_on(now, actions);
+    if (stopping_) try_finish(now, actions);
+}
+
+void ElasticServer::on(Time now, const PeerBack& event, Actions& actions) {
+    if (finished_) return;
+    Peer& it = peer(event.peer);
+    it.down = it.bye = false;
+    it.models = it.shares = 0;
+    if (!stopping_) {
+        inbox_.push_back({event.peer, {}, {}, now});  // as if it had asked
+        return go_on(now, actions);
+    }
+    ++sends_under_way_;
+    actions.send<Stop>(next_id(), event.peer, Channel::control, {}, 0);
 }
 
 // What it has told of is in the rows; it may have begun one more.
@@ -245,6 +282,8 @@ std::string ElasticServer::waiting() const {
     if (finished_) return "";
     if (moving_ != 0) return "moves the joint model to version " + std::to_string(books_.version() + 1);
     if (stopping_) return "waits for the last words of the workers";
+    if (std::all_of(peers_.begin(), peers_.end(), [](const Peer& it) { return it.down; }))
+        return "waits for any worker to be back";
     return "waits for a worker that has taken its steps";
 }
 

@@ -40,6 +40,7 @@ private:
         Time took_ns = 0;               ///< what the steps that it has told of took it to compute
         Time served_ns = -1;            ///< when it was sent the last one
         bool bye = false;
+        bool down = false;
         bool operator==(const Peer&) const = default;
     };
     /// What waits its turn: a difference that has come, or, without a payload, the wish for the joint model.
@@ -59,6 +60,8 @@ private:
     void on(Time now, const TimerFired& event, Actions& actions);
     void on(Time now, const Interrupted& event, Actions& actions);
     void on(Time now, const PeerLost& event, Actions& actions);
+    void on(Time now, const PeerDown& event, Actions& actions);
+    void on(Time now, const PeerBack& event, Actions& actions);
     void on(Time now, const Abandoned& event, Actions& actions);
     /// Events that it is not told of.
     template <class Other>

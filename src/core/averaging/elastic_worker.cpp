@@ -54,7 +54,8 @@ void ElasticWorker::on_model(Time now, const Delivered& event, const Model& mode
         const bool first = event.payload.buffer == no_buffer;
         return adopt(first ? std::exchange(weights_, no_buffer) : event.payload.buffer, now, actions);
     }
-    if (event.payload.buffer == no_buffer) {  // the first word
+    if (event.payload.buffer == no_buffer || weights_ == no_buffer) {  // the first word, or it is back
+        if (weights_ == no_buffer) weights_ = event.payload.buffer;
         if (stopping_) return try_leave(actions);
         steps_.begin(model.version, model.steps, model.learning_rate, asked_ns_);
         return go_on_with_steps(now, actions);
@@ -244,6 +245,7 @@ Time& ElasticWorker::account(WorkerRow& books) const {
         case Phase::subtracting: return books.push_queued_ns;
         case Phase::sending: return books.push_moving_ns;
         case Phase::waiting:
+        case Phase::down:
         case Phase::finished: break;
     }
     return books.idle_ns;
@@ -267,6 +269,24 @@ void ElasticWorker::on(Time now, const Abandoned&, Actions& actions) {
     actions.add<Finish>();
 }
 
+void ElasticWorker::on(Time now, const Crashed&, Actions& actions) {
+    book(now);
+    steps_.crash(phase_ == Phase::computing || cancelled_, actions);
+    for (BufferId* buffer : {&weights_, &joint_, &difference_}) let_go(*buffer, actions);
+    mixing_ = share_ = bye_ = 0;
+    moved_ = true;
+    models_ = sends_under_way_ = 0;
+    models_expected_ = -1;
+    stopping_ = cancelled_ = false;
+    phase_ = Phase::down;
+}
+
+void ElasticWorker::on(Time now, const Restarted&, Actions&) {
+    books_.idle_ns += std::max<Time>(0, now - books_.sum_ns());
+    phase_ = Phase::waiting;
+    since_ns_ = asked_ns_ = now;
+}
+
 template <class Other>
 void ElasticWorker::on(Time, const Other&, Actions&) {
     throw std::logic_error("an event that an elastic worker is not told of");
@@ -286,6 +306,7 @@ std::string ElasticWorker::waiting() const {
         case Phase::adopting: return "takes over the joint model";
         case Phase::subtracting: return "makes its difference ready";
         case Phase::sending: return "waits until the server takes its difference";
+        case Phase::down: return "is down";
         case Phase::finished: return "";
     }
     return "";

@@ -42,6 +42,7 @@ private:
         adopting,
         subtracting,
         sending,
+        down,
         finished
     };
 
@@ -53,6 +54,8 @@ private:
     void on(Time now, const Applied& event, Actions& actions);
     void on(Time now, const Mixed& event, Actions& actions);
     void on(Time now, const Abandoned& event, Actions& actions);
+    void on(Time now, const Crashed& event, Actions& actions);
+    void on(Time now, const Restarted& event, Actions& actions);
     /// Events that it is not told of.
     template <class Other>
     void on(Time now, const Other& event, Actions& actions);

@@ -122,8 +122,13 @@ std::vector<std::string> example_sets(const SchemaKey& key) {
         return path;
     };
     std::vector<std::string> sets;
-    for (const auto& [sibling, value] : companions(key))
+    for (const auto& [sibling, value] : companions(key)) {
+        // And what that needs in turn.
+        for (const SchemaKey* beside : keys_at(sibling_path(key, sibling)))
+            for (const auto& [other, its] : companions(*beside))
+                sets.push_back(named(sibling_path(*beside, other)) + "=" + set_text(its));
         sets.push_back(named(sibling_path(key, sibling)) + "=" + set_text(value));
+    }
     sets.push_back(named(key.path) + "=" + set_text(example_value(*key.schema)));
     return sets;
 }

@@ -41,7 +41,8 @@ REFUSALS: tuple[tuple[dict, str, str], ...] = (
     ({"protocol": {"name": "mpca", "shards": 2}}, "protocol.shards", "at least protocol.phases = 3"),
     ({"protocol": {"name": "mpca"}}, "protocol.split", "2 layers"),
     ({"protocol": {"name": "mpca", "sizes": [1, 2]}}, "protocol.sizes", "as many as protocol.shards = 3"),
-    ({"faults": [{"workers": [0], "at_s": 1}]}, "faults[0]", "not yet built"),
+    ({"protocol": {"name": "gosgd"}, "faults": [{"workers": [0], "at_s": 1}]}, "faults[0]", "not yet built"),
+    ({"protocol": {"name": "sparknet", "chunks": 4}}, "protocol.chunks", "goes with"),
     ({"execution": {"checkpoint": {"every_updates": 5}}}, "execution.checkpoint", "not yet built"),
     ({"evaluate": {"mode": "pause", "every_epochs": 1}}, "evaluate.mode", "not yet built"),
 )

@@ -163,7 +163,7 @@ void ElasticServer::on(Time now, const Mixed& event, Actions& actions) {
     if (books_.evaluation_due()) books_.evaluate(now, next_id(), weights_, actions);
     if (!stopping_)
         if (const auto reason = books_.end()) begin_stop(*reason, actions);
-    if (takes_deltas() && !stopping_) serve(now, it.from, actions);
+    if (takes_deltas() && !stopping_ && !it.lost) serve(now, it.from, actions);
     go_on(now, actions);
     if (stopping_) try_finish(now, actions);
 }
@@ -205,7 +205,7 @@ void ElasticServer::try_finish(Time now, Actions& actions) {
     if (books_.final_evaluation_due()) books_.evaluate(now, next_id(), weights_, actions);
     if (sends_under_way_ > 0 || books_.evaluating()) return;
     for (const Peer& it : peers_)
-        if (!it.bye || it.told < it.expected || it.shares + (takes_deltas() ? 0 : 1) < it.models) return;
+        if (!it.down && (!it.bye || it.told < it.expected || it.shares + (takes_deltas() ? 0 : 1) < it.models)) return;
     for (const Peer& it : peers_) JointBooks::leave_over(it.rows, actions);
     for (Peer& it : peers_) it.rows.clear();
     for (const Work& it : inbox_)
@@ -228,6 +228,7 @@ void ElasticServer::on(Time now, const PeerDown& event, Actions& actions) {
         // Of the steps that it is made of, some may never be told of.
         const auto told = std::min(static_cast<std::size_t>(it.said.weight), lost.rows.size() - kept);
         it.said.weight = static_cast<double>(told);
+        it.lost = true;
         kept += told;
     }
     for (std::size_t i = kept; i < lost.rows.size(); ++i) {

@@ -49,6 +49,7 @@ private:
         Slice payload;
         Share said;
         Time arrived_ns = 0;
+        bool lost = false;  ///< its worker has crashed since, and waits for nothing
         bool operator==(const Work&) const = default;
     };
 

@@ -13,6 +13,7 @@ what the link could have carried meanwhile. Exit status 2, with one line, where 
 import argparse
 import json
 import sys
+from itertools import combinations
 
 from mpca_runs import PUBLISHED, ROOT, computing, run
 from pandas import Series
@@ -133,11 +134,24 @@ def means(folder):
     for label, values in error.items():
         mean, half = ci95(values)
         print(f"| {label} | {rate[label]:g} | {mean:.2f} ± {half:.2f} | {len(values)} |")
+    differences(error, pairs)
+
+
+def differences(error, pairs):
+    """Table of one less the other, error having a series by seed of each label."""
     print("\n| difference, paired by seed | percentage points |")
     print("|---|---:|")
     for one, other in pairs:
         mean, half = paired(error[one], error[other])
         print(f"| {one} less {other} | {mean:+.2f} ± {half:.2f} |")
+
+
+def compared(labels):
+    """Pairs of the comparison: all of those that average, async with mpca, and without what messages cost with that."""
+    averaging = [label for label in labels if not label.startswith("async")]
+    pairs = [(one, other) for other, one in combinations(averaging, 2)]
+    more = (("async", "mpca"), ("async, free messages", "async"))
+    return pairs + [pair for pair in more if set(pair) <= set(labels)]
 
 
 def last_error(evals, seconds_):
@@ -165,6 +179,8 @@ def errors(folder):
         cells.append(f"{mean:.2f} ± {half:.2f}")
         print(f"| {label} | {of['optimizer.learning_rate'].iloc[0]:g} | {' | '.join(cells)} | {of.epochs.mean():.1f} | "
               f"{100 * of.compute_utilization.mean():.1f} % | {len(of)} |")
+    error = {label: 100 * of.set_index("seed").test_error for label, of in report.groupby("label", sort=False)}
+    differences(error, compared(list(error)))
 
 
 def main():

@@ -91,6 +91,13 @@ class PhasesTest(unittest.TestCase):
         with self.assertRaises(AnalysisError):
             mpca_phases.paired(one, other.drop(2))
 
+    def test_who_is_compared_at_the_end(self) -> None:
+        labels = ["easgd", "mpca", "streaming-diloco", "async", "async, free messages"]
+        self.assertEqual(mpca_phases.compared(labels),
+                         [("mpca", "easgd"), ("streaming-diloco", "easgd"), ("streaming-diloco", "mpca"),
+                          ("async", "mpca"), ("async, free messages", "async")])
+        self.assertEqual(mpca_phases.compared(["easgd", "async"]), [])
+
     def test_last_error_is_the_newest_by_then(self) -> None:
         evals = DataFrame({"time_ns": [0, 10_000_000_000, 20_000_000_000], "test_error": [0.9, 0.2, 0.1]})
         self.assertAlmostEqual(mpca_phases.last_error(evals, 19), 20.0)

@@ -160,6 +160,9 @@ void Finder::look_at_server() {
         odd("cluster.server.{} {}: the server does nothing else so long; a number without unit is seconds",
             per_byte > 0 ? key + " and " + key + "_per_byte make" : key + " is", seconds_text(seconds));
     };
+    const ExchangeCostSpec& exchange = scenario_.cluster.exchange;
+    if (!scenario_.protocol.averages() && exchange.send(1) + exchange.copy(1) > 0)
+        odd("cluster.exchange: \"{}\" averages no models, and pays none of it", scenario_.protocol.name);
     look("push_s", server.push(cost), server.push_s_per_byte);
     look("pull_s", server.pull(cost), server.pull_s_per_byte);
     look("update_s", server.update(cost), server.update_s_per_byte);

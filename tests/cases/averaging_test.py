@@ -154,6 +154,24 @@ class Averaging(Case):
             compute, exchange = tau * 0.05, hops * 10e6 / 125e6
             self.assertAlmostEqual(summary["compute_utilization"], compute / (compute + exchange), delta=0.03)
 
+    def test_a_swarm_needs_about_half_the_time_of_four_hops(self) -> None:
+        transfers = {}
+        for how in ({}, {"broadcast": "swarm", "chunks": 32}):
+            scenario = {"cost": {"push_bytes": 100_000_000}, "data": {"samples": 10_000_000},
+                        "workers": {"count": 8, "batch_size": 32}, "protocol": {"name": "sparknet", "tau": 1, **how},
+                        "stop": {"updates": 4},
+                        "cluster": {"network": {"model": "flow", "star": {"bandwidth": "1Gbps", "latency": "0us"}},
+                                    "devices": {"default": {"seconds": {"32": 0.05}}}}}
+            run = self.run_scenario(scenario)
+            row = self.rows(run, "rounds.csv")[-1]
+            transfers[len(how)] = (int(row["broadcast_end_ns"]) - int(row["broadcast_begin_ns"])) / 0.8e9
+        self.assertAlmostEqual(transfers[0], 4, delta=0.01)
+        self.assertLess(transfers[2], 2)  # each link carries the model once, and what is behind the driver a little
+
+    def test_ignored_costs_are_pointed_out(self) -> None:
+        path = self.write({**learning({"name": "async"}), "cluster": {"exchange": {"send_s": 1}}})
+        self.assertIn("cluster.exchange", self.call("check", path).stdout)
+
     def test_check_and_replay_say_what_there_is_to_say(self) -> None:
         path = self.write(learning({"name": "diloco", "tau": 7}))
         text = self.call("check", path).stdout

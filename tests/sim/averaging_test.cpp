@@ -1,6 +1,5 @@
 // Averaging of models, held against other protocols, plain recursions and formulas.
-#include "sim/recorded_steps.hpp"
-#include "sim/replay/verification.hpp"
+#include "sim/recomputed.hpp"
 
 #include <doctest/doctest.h>
 #include <cmath>
@@ -46,18 +45,6 @@ void check_close(const Simulated& a, const Simulated& b) {
     REQUIRE(!b.ledger.evals.empty());
     CHECK(*a.ledger.evals.back().metrics.test_loss ==
           doctest::Approx(*b.ledger.evals.back().metrics.test_loss).epsilon(1e-5));
-}
-
-void check_recomputed(const Recorded& run, const std::vector<Logged>& steps) {
-    sim::Verification verification;
-    sim::Recomputation recomputation(run.scenario, *run.task, {2, true}, verification);
-    for (const auto& step : steps) recomputation.take(step.now, step.role, step.event, step.actions);
-    recomputation.end();
-    CHECK(verification.loss_difference() == "");
-    CHECK(verification.evaluation_difference() == "");
-    CHECK(recomputation.outstanding() == 0);
-    REQUIRE(recomputation.weights_hash().has_value());
-    CHECK(*recomputation.weights_hash() == *run.report.weights_hash);
 }
 
 }  // namespace

@@ -1,6 +1,5 @@
 // Asynchronous local SGD with delayed Nesterov momentum, held against its equations, number by number.
-#include "sim/recorded_steps.hpp"
-#include "sim/replay/verification.hpp"
+#include "sim/recomputed.hpp"
 
 #include <doctest/doctest.h>
 #include <cmath>
@@ -77,18 +76,6 @@ void check_by_hand(const Scenario& scenario, const Simulated& done) {
     }
     CHECK(seen == expected.size());
     CHECK(done.report.weights_hash == learn::weights_hash(std::vector<float>{joint.back()}));
-}
-
-void check_recomputed(const Recorded& run, const std::vector<Logged>& steps) {
-    sim::Verification verification;
-    sim::Recomputation recomputation(run.scenario, *run.task, {2, true}, verification);
-    for (const auto& step : steps) recomputation.take(step.now, step.role, step.event, step.actions);
-    recomputation.end();
-    CHECK(verification.loss_difference() == "");
-    CHECK(verification.evaluation_difference() == "");
-    CHECK(recomputation.outstanding() == 0);
-    REQUIRE(recomputation.weights_hash().has_value());
-    CHECK(*recomputation.weights_hash() == *run.report.weights_hash);
 }
 
 }  // namespace

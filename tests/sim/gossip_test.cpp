@@ -1,8 +1,7 @@
 // GoSGD, held against its equations, number by number, and against the law that the weight of all workers, with what
 // is under way, is 1.
 #include "core/averaging/gossip_plan.hpp"
-#include "sim/recorded_steps.hpp"
-#include "sim/replay/verification.hpp"
+#include "sim/recomputed.hpp"
 
 #include <doctest/doctest.h>
 #include <cmath>
@@ -135,18 +134,6 @@ private:
     std::map<std::pair<RoleId, RoleId>, std::deque<Handed>> under_way_;
     double sum_ = 0, weight_ = 0;
 };
-
-void check_recomputed(const Recorded& run, const std::vector<Logged>& steps) {
-    sim::Verification verification;
-    sim::Recomputation recomputation(run.scenario, *run.task, {2, true}, verification);
-    for (const auto& step : steps) recomputation.take(step.now, step.role, step.event, step.actions);
-    recomputation.end();
-    CHECK(verification.loss_difference() == "");
-    CHECK(verification.evaluation_difference() == "");
-    CHECK(recomputation.outstanding() == 0);
-    REQUIRE(recomputation.weights_hash().has_value());
-    CHECK(*recomputation.weights_hash() == *run.report.weights_hash);
-}
 
 }  // namespace
 

@@ -1,7 +1,6 @@
 // Communication interval and devices of a worker, held against plain loops and sums by hand.
 #include "sim/noise.hpp"
-#include "sim/recorded_steps.hpp"
-#include "sim/replay/verification.hpp"
+#include "sim/recomputed.hpp"
 
 #include <doctest/doctest.h>
 
@@ -20,18 +19,6 @@ Simulated run(const Scenario& scenario, const learn::Task& task) {
 Scenario with_interval(Scenario scenario, int push_every, int pull_every, std::optional<double> rate = {}) {
     scenario.workers.communication = {push_every, pull_every, rate};
     return scenario;
-}
-
-void check_recomputed(const Recorded& run, const std::vector<Logged>& steps) {
-    sim::Verification verification;
-    sim::Recomputation recomputation(run.scenario, *run.task, {2, true}, verification);
-    for (const auto& step : steps) recomputation.take(step.now, step.role, step.event, step.actions);
-    recomputation.end();
-    CHECK(verification.loss_difference() == "");
-    CHECK(verification.evaluation_difference() == "");
-    CHECK(recomputation.outstanding() == 0);
-    REQUIRE(recomputation.weights_hash().has_value());
-    CHECK(*recomputation.weights_hash() == *run.report.weights_hash);
 }
 
 }  // namespace

@@ -1,7 +1,6 @@
 // Streaming DiLoCo, held against its equations, number by number, against diloco, and against what it hides.
 #include "core/averaging/tree_reduce.hpp"
-#include "sim/recorded_steps.hpp"
-#include "sim/replay/verification.hpp"
+#include "sim/recomputed.hpp"
 
 #include <doctest/doctest.h>
 #include <cmath>
@@ -108,18 +107,6 @@ std::map<std::pair<WorkerId, std::int64_t>, double> losses(const Simulated& done
     for (const auto& row : done.ledger.gradients)
         if (row.outcome == rubato::Outcome::applied) all[{row.worker, row.worker_seq}] = row.loss;
     return all;
-}
-
-void check_recomputed(const Recorded& run, const std::vector<Logged>& steps) {
-    sim::Verification verification;
-    sim::Recomputation recomputation(run.scenario, *run.task, {2, true}, verification);
-    for (const auto& step : steps) recomputation.take(step.now, step.role, step.event, step.actions);
-    recomputation.end();
-    CHECK(verification.loss_difference() == "");
-    CHECK(verification.evaluation_difference() == "");
-    CHECK(recomputation.outstanding() == 0);
-    REQUIRE(recomputation.weights_hash().has_value());
-    CHECK(*recomputation.weights_hash() == *run.report.weights_hash);
 }
 
 }  // namespace

@@ -77,7 +77,8 @@ public:
         } else if (from == 0 && piece.count < whole) {
             const std::vector<WorkerId> then = absent(number);
             const int size = lambda_ - static_cast<int>(then.size()), own = rank(role - 1, then);
-            for (int i = 1; i < size; ++i) add(at((own + i) % size, then) + 1);
+            // Backwards: forwards, all of them would keep up with the driver, and meet at the same worker's link.
+            for (int i = 1; i < size; ++i) add(at((own + size - i) % size, then) + 1);
         }
     }
     /// Workers that may lack something of a broadcast among those of `number` since this one is gone.

@@ -170,7 +170,7 @@ class Averaging(Case):
 
     def test_ignored_costs_are_pointed_out(self) -> None:
         path = self.write({**learning({"name": "async"}), "cluster": {"exchange": {"send_s": 1}}})
-        self.assertIn("cluster.exchange", self.call("check", path).stdout)
+        self.assertIn("cluster.exchange", self.call("check", path).stderr)
 
     def test_check_and_replay_say_what_there_is_to_say(self) -> None:
         path = self.write(learning({"name": "diloco", "tau": 7}))

@@ -50,6 +50,7 @@ class TopologiesTest(LaunchTest):
 
     def test_means_of_models_are_those_of_a_simulation(self) -> None:
         for number, protocol in enumerate(({"name": "sparknet", "tau": 3}, {"name": "diloco", "tau": 2},
+                                           {"name": "sparknet", "tau": 3, "broadcast": "swarm", "chunks": 7},
                                            {"name": "streaming-diloco", "tau": 6, "overlap": 2},
                                            {"name": "streaming-diloco", "tau": 6, "fragments": 3, "split": "bytes",
                                             "overlap": 0, "keep": 0.25},

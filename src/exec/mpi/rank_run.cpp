@@ -30,7 +30,8 @@ Time late_wakeup() {
 /// RUBATO_CHUNK_BYTES cuts payloads into smaller pieces than the library asks for: tests need no gigabytes then.
 MailOptions mail_options(const Scenario& scenario) {
     MailOptions options;
-    options.alike = !scenario.protocol.averages_in_parts();
+    // Shards, fragments and chunks of a model differ in size.
+    options.alike = !scenario.protocol.averages_in_parts() && !scenario.protocol.averaging.spread.swarm;
     if (const char* text = std::getenv("RUBATO_CHUNK_BYTES"))
         options.chunk_bytes = std::clamp<std::size_t>(std::strtoul(text, nullptr, 10), 1, options.chunk_bytes);
     return options;

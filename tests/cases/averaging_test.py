@@ -168,6 +168,17 @@ class Averaging(Case):
         self.assertAlmostEqual(transfers[0], 4, delta=0.01)
         self.assertLess(transfers[2], 2)  # each link carries the model once, and what is behind the driver a little
 
+    def test_what_the_driver_takes_to_send_is_in_its_books_and_nothing_is_negative(self) -> None:
+        scenario = {"cost": {"push_bytes": 10_000_000}, "data": {"samples": 10_000_000},
+                    "workers": {"count": 4, "batch_size": 32}, "protocol": {"name": "mpca", "phases": 3},
+                    "stop": {"updates": 20},
+                    "cluster": {"network": {"model": "flow", "star": {"bandwidth": "1Gbps", "latency": "0us"}},
+                                "exchange": {"send_s": 0.05}, "devices": {"default": {"seconds": {"32": 0.05}}}}}
+        row = self.rows(self.run_scenario(scenario), "servers.csv")[0]
+        seconds = {name: float(value) for name, value in row.items() if name.endswith("_s")}
+        self.assertTrue(all(value >= 0 for value in seconds.values()), seconds)
+        self.assertGreaterEqual(seconds["pull_s"], 20 * 0.05)
+
     def test_ignored_costs_are_pointed_out(self) -> None:
         path = self.write({**learning({"name": "async"}), "cluster": {"exchange": {"send_s": 1}}})
         self.assertIn("cluster.exchange", self.call("check", path).stderr)

@@ -5,21 +5,32 @@
 
 namespace rubato::test {
 
+/// Numbers of a stream of the seed's.
+struct Picker {
+    learn::Stream random;
+    Picker(std::uint64_t seed, std::uint32_t stream) : random(seed, stream, learn::Purpose::synthetic, 0) {}
+    int operator()(std::uint64_t low, std::uint64_t high) {
+        return static_cast<int>(low + random.below(high - low + 1));
+    }
+};
+
+/// Up to `most` workers, who draw their own batches.
+inline void draw_workers(Draw& it, std::uint64_t most, Picker& pick) {
+    it.scenario.workers.groups = {{pick(1, most), "default", pick(0, 3)}};
+    it.scenario.workers.communication = {};
+    const Sampling samplings[] = {Sampling::strided, Sampling::random, Sampling::sharded};
+    it.scenario.data.sampling = samplings[pick.random.below(3)];
+}
+
 /// In rounds of all workers.
 inline Draw draw_average(std::uint64_t seed) {
     Draw it = draw(seed);
-    learn::Stream random(seed, 5, learn::Purpose::synthetic, 0);
-    const auto pick = [&](std::uint64_t low, std::uint64_t high) {
-        return static_cast<int>(low + random.below(high - low + 1));
-    };
+    Picker pick(seed, 5);
+    draw_workers(it, 14, pick);
     auto& scenario = it.scenario;
-    scenario.workers.groups = {{pick(1, 14), "default", pick(0, 3)}};
-    scenario.workers.communication = {};
-    const Sampling samplings[] = {Sampling::strided, Sampling::random, Sampling::sharded};
-    scenario.data.sampling = samplings[random.below(3)];
     auto& protocol = scenario.protocol;
     const char* const names[] = {"sparknet", "local-sgd", "diloco"};
-    protocol.name = names[random.below(3)];
+    protocol.name = names[pick.random.below(3)];
     protocol.averaging.tau = pick(1, 6);
     if (protocol.name == "sparknet" && pick(0, 2) == 0) {
         protocol.averaging.gradients = true;
@@ -36,15 +47,9 @@ inline Draw draw_average(std::uint64_t seed) {
 /// In phases.
 inline Draw draw_phases(std::uint64_t seed) {
     Draw it = draw(seed);
-    learn::Stream random(seed, 7, learn::Purpose::synthetic, 0);
-    const auto pick = [&](std::uint64_t low, std::uint64_t high) {
-        return static_cast<int>(low + random.below(high - low + 1));
-    };
+    Picker pick(seed, 7);
+    draw_workers(it, 14, pick);
     auto& scenario = it.scenario;
-    scenario.workers.groups = {{pick(1, 14), "default", pick(0, 3)}};
-    scenario.workers.communication = {};
-    const Sampling samplings[] = {Sampling::strided, Sampling::random, Sampling::sharded};
-    scenario.data.sampling = samplings[random.below(3)];
     scenario.protocol.name = "mpca";
     auto& spec = scenario.protocol.averaging.phases;
     spec.phases = pick(1, 3);
@@ -55,8 +60,56 @@ inline Draw draw_phases(std::uint64_t seed) {
     if (pick(0, 3) > 0) spec.alpha = {0.5, 0.05, 10, 0, pick(0, 6)};
     if (pick(0, 1) == 0) spec.beta = {1, 0.9, 20, 0, 0};
     if (pick(0, 2) > 0) spec.gamma = Ramp::constant(0.7);
-    if (pick(0, 1) == 0) scenario.cluster.exchange = {1e-3 * random.uniform(), 1e-9, 1e-4 * random.uniform(), 1e-10};
+    if (pick(0, 1) == 0)
+        scenario.cluster.exchange = {1e-3 * pick.random.uniform(), 1e-9, 1e-4 * pick.random.uniform(), 1e-10};
     scenario.protocol.averaging.spread = {pick(0, 2) == 0, pick(2, 9)};
+    return it;
+}
+
+/// async-diloco.
+inline Draw draw_delayed(std::uint64_t seed) {
+    Draw it = draw(seed);
+    Picker pick(seed, 7);
+    draw_workers(it, 12, pick);
+    auto& scenario = it.scenario;
+    scenario.protocol.name = "async-diloco";
+    auto& spec = scenario.protocol.averaging;
+    spec.tau = pick(1, 6);
+    spec.outer_learning_rate = 0.7;
+    spec.outer_momentum = pick(0, 2) == 0 ? 0 : 0.9;
+    spec.delayed = {pick(0, 5), pick(0, 1) == 0, pick(0, 1) == 0};
+    return it;
+}
+
+/// gosgd.
+inline Draw draw_gossip(std::uint64_t seed) {
+    Draw it = draw(seed);
+    Picker pick(seed, 8);
+    draw_workers(it, 12, pick);
+    auto& scenario = it.scenario;
+    scenario.protocol.name = "gosgd";
+    scenario.protocol.averaging.tau = pick(1, 6);
+    // A run is not to end by versions, which means alone make.
+    if (scenario.stop.updates) scenario.stop.gradients = *scenario.stop.updates;
+    scenario.stop.updates.reset();
+    return it;
+}
+
+/// streaming-diloco.
+inline Draw draw_stream(std::uint64_t seed) {
+    Draw it = draw(seed);
+    Picker pick(seed, 9);
+    draw_workers(it, 12, pick);
+    auto& scenario = it.scenario;
+    scenario.protocol.name = "streaming-diloco";
+    scenario.cost.push_bytes = scenario.cost.pull_bytes = pick(10, 1000000);
+    auto& spec = scenario.protocol.averaging;
+    const int fragments = pick(1, 4), every = pick(1, 5);
+    spec.tau = fragments * every;
+    spec.outer_momentum = pick(0, 1) == 0 ? 0 : 0.9;
+    spec.stream = {fragments, pick(0, static_cast<std::uint64_t>(every) - 1), 0.5};
+    spec.phases.shards = fragments;
+    spec.phases.by_layers = false;
     return it;
 }
 

@@ -1,7 +1,7 @@
 // Asynchronous local SGD over random clusters: books balance, nobody computes between a push and its answer, and the
 // run ends, whatever is drawn and whenever it is stopped. RUBATO_SWARM_SEED repeats one seed.
 #include "support/simulate.hpp"
-#include "swarm/draw.hpp"
+#include "swarm/averaging_draw.hpp"
 #include "swarm/seeds.hpp"
 
 #include <doctest/doctest.h>
@@ -10,26 +10,6 @@ using namespace rubato;
 using namespace rubato::test;
 
 namespace {
-
-Draw draw_delayed(std::uint64_t seed) {
-    Draw it = draw(seed);
-    learn::Stream random(seed, 7, learn::Purpose::synthetic, 0);
-    const auto pick = [&](std::uint64_t low, std::uint64_t high) {
-        return static_cast<int>(low + random.below(high - low + 1));
-    };
-    auto& scenario = it.scenario;
-    scenario.workers.groups = {{pick(1, 12), "default", pick(0, 3)}};
-    scenario.workers.communication = {};
-    const Sampling samplings[] = {Sampling::strided, Sampling::random, Sampling::sharded};
-    scenario.data.sampling = samplings[random.below(3)];
-    scenario.protocol.name = "async-diloco";
-    auto& spec = scenario.protocol.averaging;
-    spec.tau = pick(1, 6);
-    spec.outer_learning_rate = 0.7;
-    spec.outer_momentum = pick(0, 2) == 0 ? 0 : 0.9;
-    spec.delayed = {pick(0, 5), pick(0, 1) == 0, pick(0, 1) == 0};
-    return it;
-}
 
 /// What is promised of an exchange: the worker pushes all that it has done and begins nothing until it is answered, by
 /// the version that has its push and no later one.

@@ -1,7 +1,7 @@
 // GoSGD over random clusters: books balance, the weight of all is 1 at any time, nobody waits, and the run ends,
 // whatever is drawn and whenever it is stopped. RUBATO_SWARM_SEED repeats one seed.
 #include "support/simulate.hpp"
-#include "swarm/draw.hpp"
+#include "swarm/averaging_draw.hpp"
 #include "swarm/seeds.hpp"
 
 #include <doctest/doctest.h>
@@ -11,25 +11,6 @@ using namespace rubato;
 using namespace rubato::test;
 
 namespace {
-
-Draw draw_gossip(std::uint64_t seed) {
-    Draw it = draw(seed);
-    learn::Stream random(seed, 8, learn::Purpose::synthetic, 0);
-    const auto pick = [&](std::uint64_t low, std::uint64_t high) {
-        return static_cast<int>(low + random.below(high - low + 1));
-    };
-    auto& scenario = it.scenario;
-    scenario.workers.groups = {{pick(1, 12), "default", pick(0, 3)}};
-    scenario.workers.communication = {};
-    const Sampling samplings[] = {Sampling::strided, Sampling::random, Sampling::sharded};
-    scenario.data.sampling = samplings[random.below(3)];
-    scenario.protocol.name = "gosgd";
-    scenario.protocol.averaging.tau = pick(1, 6);
-    // A run is not to end by versions, which means alone make.
-    if (scenario.stop.updates) scenario.stop.gradients = *scenario.stop.updates;
-    scenario.stop.updates.reset();
-    return it;
-}
 
 class GossipChecker {
 public:

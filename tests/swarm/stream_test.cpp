@@ -1,7 +1,7 @@
 // Streaming DiLoCo over random clusters: books balance, fragments are handed on and merged after the steps that they
 // are to be, and the run ends, whatever is drawn and whenever it is stopped. RUBATO_SWARM_SEED repeats one seed.
 #include "support/simulate.hpp"
-#include "swarm/draw.hpp"
+#include "swarm/averaging_draw.hpp"
 #include "swarm/seeds.hpp"
 
 #include <doctest/doctest.h>
@@ -11,29 +11,6 @@ using namespace rubato;
 using namespace rubato::test;
 
 namespace {
-
-Draw draw_stream(std::uint64_t seed) {
-    Draw it = draw(seed);
-    learn::Stream random(seed, 9, learn::Purpose::synthetic, 0);
-    const auto pick = [&](std::uint64_t low, std::uint64_t high) {
-        return static_cast<int>(low + random.below(high - low + 1));
-    };
-    auto& scenario = it.scenario;
-    scenario.workers.groups = {{pick(1, 12), "default", pick(0, 3)}};
-    scenario.workers.communication = {};
-    const Sampling samplings[] = {Sampling::strided, Sampling::random, Sampling::sharded};
-    scenario.data.sampling = samplings[random.below(3)];
-    scenario.protocol.name = "streaming-diloco";
-    scenario.cost.push_bytes = scenario.cost.pull_bytes = pick(10, 1000000);
-    auto& spec = scenario.protocol.averaging;
-    const int fragments = pick(1, 4), every = pick(1, 5);
-    spec.tau = fragments * every;
-    spec.outer_momentum = pick(0, 1) == 0 ? 0 : 0.9;
-    spec.stream = {fragments, pick(0, static_cast<std::uint64_t>(every) - 1), 0.5};
-    spec.phases.shards = fragments;
-    spec.phases.by_layers = false;
-    return it;
-}
 
 /// What a worker does between its steps, and when.
 class StreamChecker {

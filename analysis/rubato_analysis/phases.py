@@ -4,6 +4,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
+from matplotlib.ticker import MaxNLocator
 
 from rubato_analysis.errors import AnalysisError
 from rubato_analysis.figure import Data, new_figure, set_title
@@ -84,6 +85,7 @@ def _steps(ax: Axes, run: Run, label: str, data: Data) -> None:
                 color="#0072B2")
     ax.set(xlabel="worker", ylabel="steps between exchanges", title="")
     ax.set_ylim(0, 1.1 * max(1.0, float(high.max())))
+    ax.xaxis.set_major_locator(MaxNLocator(integer=True))
     data.add("steps between exchanges", label, run.path, mean.index, mean)
 
 

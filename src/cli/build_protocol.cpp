@@ -39,11 +39,17 @@ Ramp build_ramp(const Node& value) {
             after ? after->whole() : 0};
 }
 
+/// Without the key there are sizes instead.
+bool splits_by_layers(const Node& protocol) {
+    const Node* split = protocol.find("split");
+    return split != nullptr && split->text == "layers";
+}
+
 PhasesSpec build_phases(const Node& protocol) {
     PhasesSpec spec;
     spec.phases = to_int(protocol.at("phases"));
     spec.shards = to_int(protocol.at("shards"));
-    spec.by_layers = protocol.at("split").text == "layers";
+    spec.by_layers = splits_by_layers(protocol);
     if (const Node* sizes = protocol.find("sizes"))
         for (const Node& size : sizes->items) spec.sizes.push_back(size.number);
     spec.by_steps = protocol.at("mean").text == "steps";
@@ -86,7 +92,7 @@ ProtocolSpec build_protocol(const Node& protocol, int lambda) {
         StreamSpec& stream = spec.averaging.stream;
         stream = {to_int(protocol.at("fragments")), to_int(protocol.at("overlap")), protocol.at("keep").number};
         spec.averaging.phases.shards = stream.fragments;
-        spec.averaging.phases.by_layers = protocol.at("split").text == "layers";
+        spec.averaging.phases.by_layers = splits_by_layers(protocol);
     }
     DelayedSpec& delayed = spec.averaging.delayed;
     if (const Node* pushes = protocol.find("delayed_nesterov")) delayed.pushes = to_int(*pushes);

@@ -132,8 +132,6 @@ void check_run(const Node& root, const std::string& its) {
                    "has a joint model only where it is evaluated, and at the end: expected stop.epochs, stop.gradients "
                    "or stop.seconds");
     const Node& execution = root.at("execution");
-    if (const Node* checkpoint = execution.find("checkpoint"))
-        refuse(*checkpoint, "execution.checkpoint", "not yet built for protocols that average");
     const Node* emulate = execution.find("emulate");
     const Node* network = emulate ? emulate->find("network") : nullptr;
     if (network != nullptr && network->boolean)

@@ -28,6 +28,8 @@ std::string to_text(const Where& where) {
 InputError::InputError(const std::string& message) : std::runtime_error(one_line(message)) {}
 
 InputError::InputError(const Where& where, const std::string& path, const std::string& message)
-    : InputError(located(where, path, message)) {}
+    : InputError(located(where, path, message)) {
+    about_default_ = !where.file && !path.empty();
+}
 
 }  // namespace rubato::cli

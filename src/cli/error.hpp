@@ -24,6 +24,11 @@ public:
     explicit InputError(const std::string& message);
     /// "FILE:LINE: PATH: MESSAGE"; an empty path is left out.
     InputError(const Where& where, const std::string& path, const std::string& message);
+    /// It is about a key that no file has: a default, which does not go with what the file says.
+    bool about_default() const { return about_default_; }
+
+private:
+    bool about_default_ = false;
 };
 
 }  // namespace rubato::cli

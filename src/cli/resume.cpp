@@ -160,6 +160,8 @@ void require_tables(const std::string& directory, const Scenario& scenario, cons
     check("updates.csv", scenario.trace.updates, sizes.updates);
     check("evals.csv", true, sizes.evals);
     check("controller.csv", true, sizes.controller);
+    check("rounds.csv", true, sizes.rounds);
+    check("exchanges.csv", true, sizes.exchanges);
 }
 
 /// A run cannot stop before where it is.
@@ -251,11 +253,28 @@ std::unique_ptr<trace::CheckpointWriter> checkpoint_writer(const std::string& di
         loaded.scenario.trace.events);
 }
 
+namespace {
+
+// Rounds of all workers begin from the joint model alone, as a resumed run does; optimizers of workers begin anew.
+std::string averaging_resume(const Scenario& scenario) {
+    const ProtocolSpec& protocol = scenario.protocol;
+    const bool rounds = !protocol.averages_alone() && !protocol.averages_in_phases() && !protocol.gossips() &&
+                        !protocol.streams();
+    if (!rounds)
+        return "legal: all workers begin anew from the joint model of the last checkpoint; no sample counts twice or is "
+               "lost";
+    if (protocol.averaging.gradients || scenario.optimizer.name == "sgd")
+        return "exact: the same weights, bit for bit, as a run that nothing disturbed";
+    return "legal: the state of the workers' optimizers is not saved; no sample counts twice or is lost";
+}
+
+}  // namespace
+
 // Exact where nothing is ever in flight at an update: the round of a barrier, or the gradient of the only worker.
 std::string resume_sentence(const Scenario& scenario) {
     if (scenario.topology == "sharded") return "none: checkpoints are not yet built for sharded servers";
     if (scenario.has_relays()) return "none: checkpoints are not yet built for a tree";
-    if (scenario.protocol.averages()) return "none: checkpoints are not yet built for protocols that average";
+    if (scenario.protocol.averages()) return averaging_resume(scenario);
     const StalenessRule& rule = scenario.optimizer.staleness_rule;
     const PolicyTraits policy = traits_of(scenario);
     const bool barrier = policy.rounds && policy.batch_order;

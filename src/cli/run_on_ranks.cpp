@@ -115,6 +115,15 @@ public:
         return number;
     }
 
+    /// Rank 0's numbers, everywhere.
+    void from_first(std::vector<float>& numbers) {
+        auto size = static_cast<std::uint64_t>(numbers.size());
+        fabric_.broadcast(&size, sizeof size);
+        numbers.resize(size);
+        constexpr std::uint64_t at_once = std::uint64_t{1} << 28;
+        for (std::uint64_t first = 0; first < size; first += at_once)
+            fabric_.broadcast(numbers.data() + first, std::min(at_once, size - first) * sizeof(float));
+    }
     /// Rank 0's text, everywhere.
     std::string from_first(std::string text) {
         auto size = static_cast<std::uint64_t>(text.size());
@@ -145,8 +154,10 @@ std::optional<trace::Checkpoint> share_checkpoint(Team& team, const RunOptions& 
         },
         false);
     const std::string roles = team.from_first(found ? trace::to_text(found->head.roles) : "");
-    if (roles.empty() || found) return found;
-    found.emplace().head.roles = trace::run_state_from_text(roles);
+    if (roles.empty()) return found;
+    if (!found) found.emplace().head.roles = trace::run_state_from_text(roles);
+    // Where models are averaged all begin from the joint one.
+    if (loaded.scenario.protocol.averages()) team.from_first(found->weights);
     return found;
 }
 

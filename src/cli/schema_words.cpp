@@ -151,6 +151,9 @@ std::string key_hint(const std::string& key, const Node& schema) {
         if (places.size() > 3) places.resize(3);
         return "; it belongs at " + one_of(places);
     }
+    // A unit that was forgotten.
+    for (const std::string& name : here)
+        if (name.starts_with(key + "_")) return "; did you mean \"" + name + "\"?";
     const std::string near = nearest(key, names);
     for (const auto& known : schema_keys()) {
         if (!near.empty() && known.name == near) return "; did you mean " + known.path + "?";

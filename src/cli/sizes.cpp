@@ -73,10 +73,15 @@ void complete_sizes(Loaded& loaded) {
 }
 
 Loaded load_scenario(const std::string& path, const std::vector<std::string>& sets) {
-    Loaded loaded = read_scenario(path, sets);
-    complete_sizes(loaded);
-    loaded.resolved_json = to_json(loaded.tree);
-    return loaded;
+    try {
+        Loaded loaded = read_scenario(path, sets);
+        complete_sizes(loaded);
+        loaded.resolved_json = to_json(loaded.tree);
+        return loaded;
+    } catch (const InputError& error) {
+        if (!error.about_default()) throw;
+        throw InputError(path + ": " + error.what());
+    }
 }
 
 }  // namespace rubato::cli

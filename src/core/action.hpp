@@ -237,14 +237,15 @@ struct Evaluate {
 };
 
 /// Saves the state of the run at `version`, the present one, which the server tells by saved() until it ends in Saved.
-/// Holds the weights. `rows`: gradient rows of this step that belong to what is saved; the others are of the time
-/// after.
+/// Holds the weights, and a trend that belongs to them. `rows`: gradient rows of this step that belong to what is
+/// saved; the others are of the time after.
 struct Save {
     static constexpr std::string_view kind = "save";
     ActionId id = 0;
     BufferId weights = no_buffer;
     Version version = 0;
     std::int64_t rows = 0;
+    BufferId trend = no_buffer;  ///< what the weights have moved by lately, where the owner keeps it; [parameters]
     bool operator==(const Save&) const = default;
     template <class Self, class F>
     static void each(Self& self, F&& field) {
@@ -252,6 +253,7 @@ struct Save {
         field("weights", self.weights);
         field("version", self.version);
         field("rows", self.rows);
+        field("trend", Rare{self.trend, no_buffer});
     }
 };
 

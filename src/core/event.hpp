@@ -7,15 +7,17 @@
 
 namespace rubato {
 
-/// First event of every role. The role owns one reference to `weights`: the model at version 0, or, for a server that
-/// was made from a saved state, at the version of that state.
+/// First event of every role. The role owns one reference to `weights`: the model at version 0, or, in a run that goes
+/// on, at the version of the saved state; and to `trend`, which Save says of, where that state has one.
 struct Start {
     static constexpr std::string_view kind = "start";
     BufferId weights = no_buffer;
+    BufferId trend = no_buffer;
     bool operator==(const Start&) const = default;
     template <class Self, class F>
     static void each(Self& self, F&& field) {
         field("weights", self.weights);
+        field("trend", Rare{self.trend, no_buffer});
     }
 };
 

@@ -35,8 +35,12 @@ std::string describe(const Role& role) {
 }
 
 const ServerState* saved_state(const Role& role) {
-    const auto* server = std::get_if<Boxed<Server>>(&role);
-    return server ? (**server).saved() : nullptr;
+    if (const auto* server = std::get_if<Boxed<Server>>(&role)) return (**server).saved();
+    if (const auto* driver = std::get_if<Boxed<AverageDriver>>(&role)) return (**driver).saved();
+    if (const auto* server = std::get_if<Boxed<ElasticServer>>(&role)) return (**server).saved();
+    if (const auto* driver = std::get_if<Boxed<PhaseDriver>>(&role)) return (**driver).saved();
+    if (const auto* monitor = std::get_if<Boxed<GossipMonitor>>(&role)) return (**monitor).saved();
+    return nullptr;
 }
 
 WorkerRow books(const Role& role, Time now) {
@@ -159,7 +163,14 @@ DealerConfig dealer_config(const Scenario& scenario, std::int64_t samples) {
 }
 
 /// A driver and its workers, who draw their own batches.
-std::vector<Role> averaging_roles(const Scenario& scenario, std::int64_t samples, std::int64_t parameters) {
+std::vector<Role> averaging_roles(const Scenario& scenario, std::int64_t samples, std::int64_t parameters,
+                                  const RunState* state) {
+    const ServerState* saved = state ? &state->server : nullptr;
+    const auto its = [&](WorkerId worker) {
+        if (state == nullptr) return WorkerState{};
+        const auto at = static_cast<std::size_t>(worker);
+        return WorkerState{saved->begun.at(at), saved->version, state->books.at(at)};
+    };
     AverageConfig config{server_config(scenario, samples, parameters), dealer_config(scenario, samples),
                          scenario.protocol.averaging};
     config.data.own = true;
@@ -170,41 +181,43 @@ std::vector<Role> averaging_roles(const Scenario& scenario, std::int64_t samples
         const double alpha = config.averaging.alpha > 0 ? config.averaging.alpha : 0.9 / scenario.lambda();
         int& pushes = config.averaging.delayed.pushes;
         pushes = !deltas ? 0 : pushes > 0 ? pushes : scenario.lambda();
-        roles.emplace_back(Boxed(ElasticServer(config)));
+        roles.emplace_back(Boxed(ElasticServer(config, saved)));
         for (WorkerId worker = 0; worker < scenario.lambda(); ++worker)
-            roles.emplace_back(Boxed(ElasticWorker({worker, parameters, config.data, alpha, deltas})));
+            roles.emplace_back(Boxed(ElasticWorker({worker, parameters, config.data, alpha, deltas}, its(worker))));
         return roles;
     }
     if (scenario.protocol.gossips()) {
-        roles.emplace_back(Boxed(GossipMonitor(config)));
+        roles.emplace_back(Boxed(GossipMonitor(config, saved)));
         for (WorkerId worker = 0; worker < scenario.lambda(); ++worker)
             roles.emplace_back(Boxed(GossipWorker(
-                {worker, parameters, config.data, config.averaging.tau, scenario.seeds.data, scenario.optimizer})));
+                {worker, parameters, config.data, config.averaging.tau, scenario.seeds.data, scenario.optimizer},
+                its(worker))));
         return roles;
     }
     if (scenario.protocol.streams()) {
         const StreamSpec& stream = config.averaging.stream;
         config.parts = phase_parts(scenario, parameters);
-        roles.emplace_back(Boxed(AverageDriver(config)));
+        roles.emplace_back(Boxed(AverageDriver(config, saved)));
         for (WorkerId worker = 0; worker < scenario.lambda(); ++worker)
             roles.emplace_back(
                 Boxed(StreamWorker({worker, parameters, config.data, config.averaging.tau / stream.fragments,
-                                    stream.overlap, stream.keep, config.parts})));
+                                    stream.overlap, stream.keep, config.parts},
+                                   its(worker))));
         return roles;
     }
     if (scenario.protocol.averages_in_phases()) {
         const PhasesSpec& phases = config.averaging.phases;
         const auto parts = phase_parts(scenario, parameters);
-        roles.emplace_back(Boxed(PhaseDriver({config.run, config.data, phases, parts, spread})));
+        roles.emplace_back(Boxed(PhaseDriver({config.run, config.data, phases, parts, spread}, saved)));
         for (WorkerId worker = 0; worker < scenario.lambda(); ++worker)
-            roles.emplace_back(Boxed(PhaseWorker({worker, parameters, config.data, phases, parts, spread})));
+            roles.emplace_back(Boxed(PhaseWorker({worker, parameters, config.data, phases, parts, spread}, its(worker))));
         return roles;
     }
     // Without a model to learn, chunks are of the bytes of a message.
     if (spread.swarm && parameters <= 0) parameters = config.run.parameters = scenario.cost.push_bytes;
-    roles.emplace_back(Boxed(AverageDriver(config)));
+    roles.emplace_back(Boxed(AverageDriver(config, saved)));
     for (WorkerId worker = 0; worker < scenario.lambda(); ++worker)
-        roles.emplace_back(Boxed(AverageWorker({worker, parameters, config.data, config.averaging.gradients, spread})));
+        roles.emplace_back(Boxed(AverageWorker({worker, parameters, config.data, config.averaging.gradients, spread}, its(worker))));
     return roles;
 }
 
@@ -212,7 +225,7 @@ std::vector<Role> averaging_roles(const Scenario& scenario, std::int64_t samples
 
 std::vector<Role> make_roles(const Scenario& scenario, std::int64_t samples, std::int64_t parameters,
                              const RunState* state) {
-    if (scenario.protocol.averages()) return averaging_roles(scenario, samples, parameters);
+    if (scenario.protocol.averages()) return averaging_roles(scenario, samples, parameters, state);
     const Policy policy = make_policy(scenario.protocol, scenario.lambda());
     auto config = server_config(scenario, samples, parameters);
     const bool leaves = leaves_answer(scenario, traits(policy));

@@ -65,6 +65,22 @@ struct DealtBatch {
     }
 };
 
+/// What a driver of averaging adds.
+struct JointState {
+    std::int64_t rounds = 0;          ///< that have made a version; cycles that have begun; exchanges
+    std::vector<std::int64_t> means;  ///< by shard: that its state is made of
+    std::vector<RoundRow> untold;     ///< of versions that are made, whose rounds were not over
+    bool trend = false;               ///< of the joint model: saved with the weights
+    bool operator==(const JointState&) const = default;
+    template <class Self, class F>
+    static void each(Self& self, F&& field) {
+        field("rounds", self.rounds);
+        field("means", self.means);
+        field("untold", self.untold);
+        field("trend", self.trend);
+    }
+};
+
 struct ServerState {
     Time now_ns = 0;
     Version version = 0;
@@ -86,6 +102,7 @@ struct ServerState {
     DealerState dealer;
     std::vector<std::int64_t> begun;  ///< by worker: gradients that were applied, dropped or will never be heard of
     std::vector<DealtBatch> again;    ///< of one worker in the order in which they were dealt
+    JointState joint;
     bool operator==(const ServerState&) const = default;
     template <class Self, class F>
     static void each(Self& self, F&& field) {
@@ -110,7 +127,15 @@ struct ServerState {
         field("dealer", self.dealer);
         field("begun", self.begun);
         field("again", self.again);
+        field("joint", Rare{self.joint, JointState{}});
     }
+};
+
+/// What a worker that takes steps of its own is made of again.
+struct WorkerState {
+    std::int64_t begun = 0;  ///< the number of its next gradient
+    Version version = 0;     ///< of the joint model that it starts from
+    WorkerRow books;
 };
 
 /// All roles of a run. Workers are made anew: of each there are only the number of its next gradient and its books.

@@ -11,7 +11,8 @@ Server::Server(const ServerConfig& config, const DealerConfig& dealer, const Pol
       policy_(policy),
       traits_(traits(policy)),
       peers_(static_cast<std::size_t>(config.lambda)),
-      holds_(peers_.size()) {
+      holds_(peers_.size()),
+      saving_(config.checkpoint) {
     if (config.overlaps || !config.tree.star()) earlier_.resize(peers_.size());
     for (const RoleId role : config.tree.top()) branches_.push_back({{role}, config.tree.relay(role).end, {}});
     for (const RoleId role : config.tree.fed_by_root()) fed_.push_back({role});
@@ -23,7 +24,8 @@ Server::Server(const ServerConfig& config, const DealerConfig& dealer, const Pol
     if (warm_ && state.samples >= config.warm_samples) end_warm_start();
     policy_ = restored(state.policy, policy_);
     dealer_.restore(state.dealer);
-    version_ = saved_version_ = state.version;
+    version_ = state.version;
+    saving_ = Saving(config.checkpoint, version_);
     last_id_ = state.last_id;
     accepted_ = state.accepted;
     accepted_samples_ = applied_samples_ = state.samples;
@@ -58,7 +60,7 @@ void Server::on(Time now, const Start& event, Actions& actions) {
         timer_ = next_id();
         actions.add<SetTimer>(timer_, *config_.stop_ns);
     }
-    next_save_ = next_save(now);
+    saving_.start(progress(now));
     if (resumes_) return resume(now, actions);
     if (config_.evaluate_every_epochs) {
         next_evaluation_ = *config_.evaluate_every_epochs;
@@ -230,7 +232,7 @@ void Server::on(Time now, const Interrupted&, Actions& actions) {
     if (!stopping_ && config_.checkpoint.any()) {
         interrupted_ = !applying_.empty();
         if (interrupted_) return;  // the update that is under way is saved, too
-        if (version_ > saved_version_) save(now, actions);
+        if (saving_.news(version_)) save(now, actions);
     }
     if (!stopping_) begin_stop(now, Status::interrupted, actions);
     status_ = Status::interrupted;

@@ -9,6 +9,7 @@
 #include "core/feed.hpp"
 #include "core/policy.hpp"
 #include "core/run_state.hpp"
+#include "core/saving.hpp"
 #include "core/server_config.hpp"
 #include "core/vector_clock.hpp"
 
@@ -31,7 +32,7 @@ public:
     std::string describe() const;
     bool finished() const { return finished_; }
     /// What a Save that is under way saves; null: none is.
-    const ServerState* saved() const { return saved_ ? &*saved_ : nullptr; }
+    const ServerState* saved() const { return saving_.state(); }
     bool operator==(const Server&) const = default;
 
 private:
@@ -291,10 +292,7 @@ private:
     void save_if_due(Time now, Actions& actions);
     void save(Time now, Actions& actions);
     ServerState state(Time now) const;
-    /// How far the run is, in the unit of `every`.
-    double progress(Time now) const;
-    /// The next multiple of `every` after that.
-    double next_save(Time now) const;
+    Progress progress(Time now) const;
 
     // server_stop.cpp: the end
     void check_stop(Time now, Actions& actions);
@@ -363,10 +361,7 @@ private:
         bool operator==(const Boundary&) const = default;
     };
     Boundary boundary_;
-    double next_save_ = 0;  ///< in the unit of config_.checkpoint
-    ActionId save_id_ = 0;  ///< 0: none is under way
-    std::optional<ServerState> saved_;
-    Version saved_version_ = 0;  ///< the last one
+    Saving saving_;
     bool resumes_ = false;       ///< made from a saved state, and not yet started
     bool resumed_ = false;       ///< workers hold nothing before their first word
     bool begun_ = false;         ///< the workers have had their first word

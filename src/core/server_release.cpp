@@ -172,7 +172,7 @@ void Server::halt(RoleId to, Actions& actions) {
 std::string Server::waiting() const {
     if (finished_) return "";
     if (busy_) return "waits for an update of its own to be done";
-    if (stopping_ && save_id_ != 0) return "waits for its checkpoint to be written";
+    if (stopping_ && saving_.under_way()) return "waits for its checkpoint to be written";
     if (stopping_ && config_.shards.any()) {
         if (!gatherings_.empty()) return "waits for other shards' parts of the model";
         if (byes_ == config_.lambda && config_.shard > 0)

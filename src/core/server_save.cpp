@@ -1,47 +1,25 @@
 // Checkpoints: when the state of the run is saved, and what it is.
 #include "core/server.hpp"
 
-#include <cmath>
-
 namespace rubato {
 
-double Server::progress(Time now) const {
-    if (config_.checkpoint.every_epochs) return epoch();
-    if (config_.checkpoint.every_updates) return static_cast<double>(version_);
-    return static_cast<double>(now) * 1e-9;
+Progress Server::progress(Time now) const {
+    return {now, version_, epoch()};
 }
 
-double Server::next_save(Time now) const {
-    const auto& spec = config_.checkpoint;
-    if (!spec.any()) return 0;
-    const double every = spec.every_epochs    ? *spec.every_epochs
-                         : spec.every_updates ? static_cast<double>(*spec.every_updates)
-                                              : *spec.every_s;
-    const double done = progress(now);
-    const double next = (std::floor(done / every) + 1) * every;
-    return next > done ? next : next + every;  // rounding
-}
-
-// One at a time: where the one before is not yet written, this one waits for the next update.
 void Server::save_if_due(Time now, Actions& actions) {
-    if (stopping_ || !config_.checkpoint.any() || save_id_ != 0) return;
-    if (!interrupted_ && progress(now) < next_save_) return;
-    next_save_ = next_save(now);
-    save(now, actions);
+    if (stopping_ || !saving_.any()) return;
+    if (interrupted_ || saving_.due(progress(now))) save(now, actions);
 }
 
 void Server::save(Time now, Actions& actions) {
-    if (save_id_ != 0) return;
-    save_id_ = next_id();
-    saved_ = state(now);
-    saved_version_ = version_;
-    actions.add<Save>(save_id_, weights_, version_, static_cast<std::int64_t>(actions.gradients.size()));
+    if (saving_.under_way()) return;
+    const ActionId id = next_id();
+    saving_.begin(progress(now), id, state(now), weights_, no_buffer, actions);
 }
 
 void Server::on(Time now, const Saved& event, Actions& actions) {
-    if (event.id != save_id_) return;
-    save_id_ = 0;
-    saved_.reset();
+    saving_.on(event);
     if (stopping_) try_finish(now, actions);
 }
 

@@ -72,7 +72,7 @@ void Server::try_finish(Time now, Actions& actions) {
     if (config_.learns && config_.evaluate_at_end && evaluated_ != version_) evaluate(now, actions);
     if (config_.shards.any() && config_.shard == 0 && config_.hands_over && !gathers_last_) gather(0, actions);
     if (!gatherings_.empty() || (config_.shard > 0 && (stop_at_ < 0 || (config_.hands_over && !handed_over_)))) return;
-    if (byes_ + down_ < config_.lambda || sends_under_way_ > 0 || !evaluations_.empty() || save_id_ != 0) return;
+    if (byes_ + down_ < config_.lambda || sends_under_way_ > 0 || !evaluations_.empty() || saving_.under_way()) return;
     for (const auto& it : peers_)
         if (!it.down && it.pushes < it.pushes_expected) return;
     finished_ = true;

@@ -44,7 +44,7 @@ Seat& Execution::seat_role(Role role, RoleId id, BufferId weights) {
         if ((scenario_.topology == "sharded" && scenario_.workers.overlaps()) || scenario_.protocol.averages_beside())
             seat.apply_lane = std::make_unique<Lane>();
     }
-    mail(id, Start{office_.share(weights)});
+    mail(id, Start{office_.share(weights), id == 0 ? first_trend() : no_buffer});
     return seat;
 }
 

@@ -73,6 +73,8 @@ protected:
     Seat& seat_role(Role role, RoleId id, BufferId weights);
     /// Those that roles start on; the caller owns a reference.
     BufferId first_weights();
+    /// That role 0 starts with, where it goes on from a state that has one.
+    BufferId first_trend();
     /// Roles as they begin, or as they were saved.
     std::vector<Role> roles() const {
         return make_roles(scenario_, input_.samples, input_.parameters,

@@ -20,12 +20,19 @@ Time Execution::start_ns() const {
 
 BufferId Execution::first_weights() {
     const BufferId initial = office_.allocate();
-    // Other processes than that of the server are not given any: their roles wait for newer ones anyway.
+    // Other processes than that of the server may not be given any, where their roles wait for newer ones anyway.
     if (input_.resume && !input_.resume->weights.empty())
         std::ranges::copy(input_.resume->weights, office_.data(initial).begin());
     else
         input_.task->initialize(office_.data(initial));
     return initial;
+}
+
+BufferId Execution::first_trend() {
+    if (input_.resume == nullptr || !input_.resume->head.roles.server.joint.trend) return no_buffer;
+    const BufferId trend = office_.allocate();
+    std::ranges::copy(input_.resume->trend, office_.data(trend).begin());
+    return trend;
 }
 
 void Execution::restore_totals() {
@@ -71,6 +78,7 @@ void Execution::act(Seat& seat, const Save& action) {
         return std::span<const float>(office_.data(buffer));
     };
     view.weights = hold(action.weights);
+    if (action.trend != no_buffer) view.trend = hold(action.trend);
     for (const Evaluate& it : evaluations_)
         if (it.version != action.version) view.evaluated.emplace_back(it.version, hold(it.weights));
 
@@ -109,7 +117,8 @@ void Execution::act(Seat& seat, const Save& action) {
 // After a signal only if what is to be written is small enough for the time that the launcher leaves.
 bool Execution::time_to_save(const trace::CheckpointWriter& writer) const {
     if (input_.interrupted == nullptr || !*input_.interrupted || patience_s_ <= 0) return true;
-    const auto arrays = static_cast<std::int64_t>(1 + evaluations_.size());
+    const std::int64_t trends = saved_state(seats_.front()->role)->joint.trend ? 1 : 0;
+    const auto arrays = static_cast<std::int64_t>(1 + evaluations_.size()) + trends;
     const auto elements = arrays * input_.task->parameters() + static_cast<std::int64_t>(optimizer_.state().size());
     return writer.fits(elements * static_cast<std::int64_t>(sizeof(float)), patience_s_);
 }

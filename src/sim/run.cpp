@@ -104,8 +104,13 @@ void Run::start_roles() {
         std::ranges::copy(input_.resume->weights, buffers_.data(initial).begin());
     else if (input_.task)
         input_.task->initialize(buffers_.data(initial));
+    BufferId trend = no_buffer;
+    if (input_.resume && input_.resume->head.roles.server.joint.trend) {
+        trend = buffers_.allocate();
+        if (input_.task) std::ranges::copy(input_.resume->trend, buffers_.data(trend).begin());
+    }
     for (RoleId role = 0; role < static_cast<RoleId>(roles_.size()); ++role)
-        complete(role, start_ns_, Start{buffers_.share(initial, -1)});
+        complete(role, start_ns_, Start{buffers_.share(initial, -1), role == 0 ? trend : no_buffer});
     buffers_.release(initial);
     if (input_.resume) resume_evaluations();
 }

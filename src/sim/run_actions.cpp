@@ -310,7 +310,7 @@ void Run::act(RoleId role, Time now, const Save& action) {
     complete(role, now, Saved{action.id});
     if (input_.checkpoints == nullptr) return;
     struct Copies {
-        std::vector<float> weights, velocity;
+        std::vector<float> weights, velocity, trend;
     };
     const auto copies = std::make_shared<Copies>();
     if (input_.task) {
@@ -319,6 +319,10 @@ void Run::act(RoleId role, Time now, const Save& action) {
         const auto velocity = optimizer_->state();
         copies->weights.assign(weights.begin(), weights.end());
         copies->velocity.assign(velocity.begin(), velocity.end());
+        if (action.trend != no_buffer) {
+            const auto trend = buffers_.data(action.trend);
+            copies->trend.assign(trend.begin(), trend.end());
+        }
     }
     trace::CheckpointView view;
     view.head.roles.server = *saved_state(roles_[static_cast<std::size_t>(role)]);
@@ -328,6 +332,7 @@ void Run::act(RoleId role, Time now, const Save& action) {
     if (input_.recorder != nullptr) view.head.recorder = input_.recorder->take_mark();
     view.weights = copies->weights;
     view.velocity = copies->velocity;
+    view.trend = copies->trend;
     input_.checkpoints->submit(std::move(view), [copies] {});
 }
 

@@ -21,7 +21,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::string_view checkpoint_magic = "rubato-checkpoint 2";
+constexpr std::string_view checkpoint_magic = "rubato-checkpoint 3";
 constexpr std::string_view weights_magic = "rubato-weights 1";
 constexpr std::string_view checkpoint_suffix = ".ckpt", weights_suffix = ".weights";
 
@@ -69,11 +69,12 @@ void read_line_of(std::string_view name, std::string_view line, Value& value) {
 
 /// Sizes of the arrays that follow the text.
 struct Arrays {
-    std::int64_t weights = 0, velocity = 0;
+    std::int64_t weights = 0, velocity = 0, trend = 0;
     template <class Self, class F>
     static void each(Self& self, F&& field) {
         field("weights", self.weights);
         field("velocity", self.velocity);
+        field("trend", self.trend);
     }
 };
 
@@ -84,7 +85,8 @@ std::string text_of(const CheckpointView& view) {
     text += line_of("roles", head.roles) + line_of("totals", head.totals) + line_of("tables", head.recorder.tables);
     text += "figures " + head.recorder.figures + '\n';
     return text + line_of("arrays", Arrays{static_cast<std::int64_t>(view.weights.size()),
-                                           static_cast<std::int64_t>(view.velocity.size())});
+                                           static_cast<std::int64_t>(view.velocity.size()),
+                                           static_cast<std::int64_t>(view.trend.size())});
 }
 
 [[noreturn]] void fail(const std::string& path, int error) {
@@ -208,7 +210,7 @@ std::vector<float> read_weights(const std::string& path) {
 }  // namespace
 
 std::int64_t CheckpointView::bytes() const {
-    auto count = static_cast<std::int64_t>(weights.size() + velocity.size());
+    auto count = static_cast<std::int64_t>(weights.size() + velocity.size() + trend.size());
     for (const auto& it : evaluated) count += static_cast<std::int64_t>(it.second.size());
     return count * static_cast<std::int64_t>(sizeof(float)) + static_cast<std::int64_t>(head.recorder.figures.size());
 }
@@ -220,15 +222,17 @@ std::string checkpoint_folder(const std::string& run_directory) {
 void write_checkpoint(const std::string& run_directory, const CheckpointView& view) {
     const std::string folder = checkpoint_folder(run_directory);
     make_directory(folder);
-    for (const char* table : {"gradients.csv", "updates.csv", "evals.csv", "timeline.csv", "controller.csv"})
+    for (const char* table : {"gradients.csv", "updates.csv", "evals.csv", "timeline.csv", "controller.csv", "rounds.csv",
+                              "exchanges.csv"})
         force_to_disk(run_directory + "/" + table);
     for (const auto& [version, weights] : view.evaluated) {
         const std::string path = file_of(folder, version, weights_suffix);
         if (fs::exists(path)) continue;
-        const Arrays sizes{static_cast<std::int64_t>(weights.size()), 0};
+        const Arrays sizes{static_cast<std::int64_t>(weights.size()), 0, 0};
         write_sealed(path, std::string(weights_magic) + '\n' + line_of("arrays", sizes), {weights});
     }
-    write_sealed(file_of(folder, view.head.version(), checkpoint_suffix), text_of(view), {view.weights, view.velocity});
+    write_sealed(file_of(folder, view.head.version(), checkpoint_suffix), text_of(view),
+                 {view.weights, view.velocity, view.trend});
     force_to_disk(folder);
     force_to_disk(run_directory);
 }
@@ -259,9 +263,10 @@ Checkpoint read_checkpoint(const std::string& run_directory, Version version) {
         const std::string text = problem.what();
         file.refuse(text.find("is cut off") != std::string::npos ? "is cut off" : "was altered");
     }
-    auto arrays = file.arrays({sizes.weights, sizes.velocity});
+    auto arrays = file.arrays({sizes.weights, sizes.velocity, sizes.trend});
     out.weights = std::move(arrays[0]);
     out.velocity = std::move(arrays[1]);
+    out.trend = std::move(arrays[2]);
     if (head.version() != version) file.refuse("is of version " + std::to_string(head.version()));
     if (sizes.weights == 0) return out;
     for (const auto& it : head.roles.server.evaluations)

@@ -42,6 +42,7 @@ struct Checkpoint {
     CheckpointHead head;
     std::vector<float> weights;   ///< [parameters]; empty in timing-only runs
     std::vector<float> velocity;  ///< of momentum; empty where there is none
+    std::vector<float> trend;     ///< of a driver that keeps one: see Save
     /// Weights of pending evaluations of other versions.
     std::map<Version, std::vector<float>> evaluated;
 
@@ -54,7 +55,7 @@ struct Checkpoint {
 /// The same with arrays that somebody else keeps.
 struct CheckpointView {
     CheckpointHead head;
-    std::span<const float> weights, velocity;
+    std::span<const float> weights, velocity, trend;
     std::vector<std::pair<Version, std::span<const float>>> evaluated;
     /// Of all that is in it, roughly.
     std::int64_t bytes() const;

@@ -58,9 +58,10 @@ Output::Output(const Scenario& scenario, const RecorderOptions& options)
         open(controller_, path("controller.csv"), controller_header, sizes.controller);
     if (scenario.topology == "sharded" && scenario.trace.gradients)
         open(shards_, path("shards.csv"), shards_header, -1);
-    if (scenario.protocol.averages() && scenario.trace.updates) open(rounds_, path("rounds.csv"), rounds_header, -1);
+    if (scenario.protocol.averages() && scenario.trace.updates) 
+        open(rounds_, path("rounds.csv"), rounds_header, sizes.rounds);
     if (scenario.protocol.averages_in_phases() && scenario.trace.updates)
-        open(exchanges_, path("exchanges.csv"), exchanges_header, -1);
+        open(exchanges_, path("exchanges.csv"), exchanges_header, sizes.exchanges);
     faults_size_ = sizes.faults;
     if (sizes.faults >= 0) open(faults_, path("faults.csv"), faults_header, sizes.faults);
     if (rank_ == 0) return;
@@ -111,8 +112,8 @@ void Output::remove_leftovers(const TraceSpec& trace, bool resumes) const {
                                                   {"controller.csv", !resumes},
                                                   {"faults.csv", !resumes},
                                                   {"shards.csv", true},
-                                                  {"rounds.csv", true},
-                                                  {"exchanges.csv", true}};
+                                                  {"rounds.csv", !resumes},
+                                                  {"exchanges.csv", !resumes}};
     for (const auto& [name, remove] : names) {
         std::error_code error;  // where nothing can be removed nothing can be written, which is reported then
         if (remove) std::filesystem::remove(path(name), error);
@@ -160,7 +161,8 @@ void Output::write(const GradientRow& row) {
 TableSizes Output::mark() {
     flush();
     const auto size = [](const std::optional<LineFile>& file) { return file ? file->size() : -1; };
-    return {size(gradients_), size(updates_), size(evals_), size(timeline_), size(controller_), size(faults_)};
+    return {size(gradients_),  size(updates_), size(evals_),  size(timeline_),
+            size(controller_), size(faults_),  size(rounds_), size(exchanges_)};
 }
 
 void Output::write(Time now, RoleId role, const Event& event, const Actions& actions) {

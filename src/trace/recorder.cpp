@@ -78,10 +78,12 @@ struct Recorder::Impl {
         if (writes) output->write(now, role, event, actions);
     }
 
-    /// A Save comes from the server, between two updates.
+    /// A Save comes from the owner of the version, between two updates.
     const Save* find_save(RoleId role, const Event& event, const Actions& actions) const {
         if (role != 0 || !scenario.checkpoint.any()) return nullptr;
-        if (!std::holds_alternative<Applied>(event) && !std::holds_alternative<Interrupted>(event)) return nullptr;
+        if (!std::holds_alternative<Applied>(event) && !std::holds_alternative<Mixed>(event) &&
+            !std::holds_alternative<Interrupted>(event))
+            return nullptr;
         for (const Action& action : actions.list)
             if (const auto* save = std::get_if<Save>(&action)) return save;
         return nullptr;
@@ -94,6 +96,8 @@ struct Recorder::Impl {
         before.updates = actions.updates;
         before.controller = actions.controller;
         before.shards = actions.shards;
+        before.rounds = actions.rounds;
+        before.exchanges = actions.exchanges;
         after.gradients.assign(cut, actions.gradients.end());
         after.evals = actions.evals;
         after.workers = actions.workers;

@@ -67,6 +67,7 @@ struct ServerRow {
 /// How long the tables are, in bytes; -1: there is none.
 struct TableSizes {
     std::int64_t gradients = -1, updates = -1, evals = -1, timeline = -1, controller = -1, faults = -1;
+    std::int64_t rounds = -1, exchanges = -1;
     template <class Self, class F>
     static void each(Self& self, F&& field) {
         field("gradients", self.gradients);
@@ -75,6 +76,8 @@ struct TableSizes {
         field("timeline", self.timeline);
         field("controller", self.controller);
         field("faults", self.faults);
+        field("rounds", self.rounds);
+        field("exchanges", self.exchanges);
     }
 };
 

@@ -40,10 +40,11 @@ REFUSALS: tuple[tuple[dict, str, str], ...] = (
     ({"protocol": {"name": "mpca", "phases": 1, "shards": 2}}, "protocol.shards", "expected 1"),
     ({"protocol": {"name": "mpca", "shards": 2}}, "protocol.shards", "at least protocol.phases = 3"),
     ({"protocol": {"name": "mpca"}}, "protocol.split", "2 layers"),
+    ({"protocol": {"name": "mpca", "sizes": [1, 2, 3], "split": "bytes"}}, "protocol.split", "cannot stand beside sizes"),
+    ({"cluster": {"exchange": {"send": 1}}}, "cluster.exchange.send", 'did you mean "send_s"?'),
     ({"protocol": {"name": "mpca", "sizes": [1, 2]}}, "protocol.sizes", "as many as protocol.shards = 3"),
     ({"protocol": {"name": "gosgd"}, "faults": [{"workers": [0], "at_s": 1}]}, "faults[0]", "not yet built"),
     ({"protocol": {"name": "sparknet", "chunks": 4}}, "protocol.chunks", "goes with"),
-    ({"execution": {"checkpoint": {"every_updates": 5}}}, "execution.checkpoint", "not yet built"),
     ({"evaluate": {"mode": "pause", "every_epochs": 1}}, "evaluate.mode", "not yet built"),
 )
 
@@ -62,6 +63,7 @@ class Averaging(Case):
         for more, key, why in REFUSALS:
             with self.subTest(more):
                 line = self.refused({**learning(), **more})
+                self.assertRegex(line, r"^\S+\.json(:\d+)?: ")
                 self.assertIn(key, line)
                 self.assertIn(why, line)
 

@@ -11,7 +11,8 @@ import time
 from pathlib import Path
 
 import case
-from case import Case, main
+from case import main
+from resumes import Resumes
 
 PROTOCOLS = ({"name": "hardsync"}, {"name": "n-softsync", "n": 1}, {"name": "n-softsync", "n": 2}, {"name": "async"})
 SAMPLES = 1003
@@ -28,22 +29,8 @@ def learning(protocol: dict, workers: int = 3, **more: object) -> dict:
             "execution": {"checkpoint": {"every_updates": 15}, "emulate": {"compute": True}}, **more}
 
 
-class Checkpoints(Case):
+class Checkpoints(Resumes):
     """Each test runs the program on scenarios of its own."""
-
-    def killed(self, scenario: dict, out: Path, when: str, *options: str) -> Path:
-        """Starts a run, or goes on with one, and kills it once checkpoint `when` is there; its scenario file."""
-        path = self.write(scenario)
-        command = [case.PROGRAM, "run", str(path), "--out", str(out), "--quiet", *options]
-        with subprocess.Popen(command, stderr=subprocess.DEVNULL) as process:
-            limit = time.monotonic() + 60
-            while not [it for it in out.glob("checkpoints/*.ckpt") if int(it.stem) >= int(when)]:
-                self.assertIsNone(process.poll(), "the run ended before it was killed")
-                self.assertLess(time.monotonic(), limit)
-                time.sleep(0.001)
-            process.send_signal(signal.SIGKILL)
-        self.assertFalse((out / "summary.json").exists())
-        return path
 
     def killed_at_once(self, path: Path, out: Path, *options: str) -> None:
         """Starts a run of a scenario that is not saved for long, and kills it soon."""
@@ -58,11 +45,6 @@ class Checkpoints(Case):
             process.send_signal(signal.SIGKILL)
         self.assertFalse((out / "summary.json").exists())
         self.assertEqual([it.name for it in out.glob("checkpoints/*.ckpt")], [])
-
-    def resume(self, path: Path, out: Path, *options: str, status: int = 0) -> str:
-        done = self.call("run", path, "--out", out, "--resume", *options)
-        self.assertEqual(done.returncode, status, done.stderr)
-        return done.stderr
 
     def assert_one_run(self, out: Path, epochs: int = 3) -> None:
         """The tables read as those of one run."""

@@ -105,6 +105,32 @@ class ResumeTest(LaunchTest):
                     whole = self.run_on("local", scenario, "whole")
                     self.assertEqual(self.summary(out)["weights_hash"], whole["weights_hash"])
 
+    def test_killed_runs_that_average_go_on_from_the_joint_model(self) -> None:
+        protocols = [{"name": "sparknet", "tau": 4}, {"name": "mpca", "phases": 3, "split": "bytes"},
+                     {"name": "easgd", "tau": 4},
+                     {"name": "streaming-diloco", "tau": 6, "fragments": 2, "overlap": 1, "split": "bytes"}]
+        for number, protocol in enumerate(protocols):
+            with self.subTest(protocol):
+                scenario, out = learning(protocol), f"run{number}"
+                scenario["data"] |= {"samples": 500, "sampling": "strided"}
+                scenario["optimizer"] = {"name": "sgd", "learning_rate": 0.02}
+                scenario["stop"] = {"gradients": 400}
+                scenario["execution"]["checkpoint"] = {"every_updates": 3}
+                self.stopped(scenario, out, 3, 0)
+                self.stopped(scenario, out, 6, 2, "--resume")
+                self.assertIn("goes on from version", self.resume(scenario, out))
+                summary = self.summary(out)
+                self.assertEqual(summary["status"], "finished")
+                self.assertGreaterEqual(summary["gradients"]["applied"], 400)
+                self.assert_books(out)
+                self.assert_replays(out)
+                computed = subprocess.run([PROGRAM, "replay", self.path(out), "--weights"], capture_output=True,
+                                          text=True, timeout=120, check=False)
+                self.assertIn(f"the same final weights {summary['weights_hash']}", computed.stdout)
+                if protocol["name"] == "sparknet":
+                    whole = self.run_on("local", scenario, "whole")
+                    self.assertEqual(summary["weights_hash"], whole["weights_hash"])
+
     def test_a_signal_saves_once_more_where_that_fits(self) -> None:
         for number, policy in enumerate(POLICIES):
             with self.subTest(policy):

@@ -269,6 +269,34 @@ TEST_CASE("phases: without inertia the joint model itself is what draws") {
     CHECK(run(scenario).report.weights_hash != with);
 }
 
+TEST_CASE("phases: without memory or pull the driver's state is the mean alone (INV-M10)") {
+    auto scenario = phased(3, 4);
+    auto& spec = scenario.protocol.averaging.phases;
+    spec.alpha = {};
+    spec.beta = Ramp::constant(1);
+    BufferId mean = no_buffer;
+    std::int64_t versions = 0;
+    const auto watch = [&](Time, RoleId role, const Event& event, const Actions& actions) {
+        if (role != 0) return;
+        const auto* delivered = std::get_if<Delivered>(&event);
+        if (delivered != nullptr && std::holds_alternative<Share>(delivered->message)) mean = delivered->payload.buffer;
+        for (const Action& action : actions.list) {
+            const auto* mix = std::get_if<Mix>(&action);
+            if (mix == nullptr || mix->work != Mix::Work::update) continue;
+            ++versions;
+            CHECK(mix->term_count == 1);
+            CHECK(mix->terms[0].factor == 1);
+            CHECK(mix->terms[0].buffer == mean);
+        }
+    };
+    const auto hash = run(scenario, {}, watch).report.weights_hash;
+    CHECK(versions > 4);
+    spec.gamma = Ramp::constant(0);
+    CHECK(run(scenario).report.weights_hash == hash);  // nothing draws anybody
+    spec.beta = Ramp::constant(0.9);
+    CHECK(run(scenario).report.weights_hash != hash);
+}
+
 TEST_CASE("phases: workers never wait for anybody, and the more phases, the shorter a cycle") {
     // An exchange of the whole takes 6 ms a hop; steps take 4 ms.
     double before = 1e9;

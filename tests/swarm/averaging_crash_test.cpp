@@ -11,19 +11,6 @@ using namespace rubato::test;
 
 namespace {
 
-/// Up to four spells of workers, some for good.
-void draw_spells(Draw& it, std::uint64_t seed) {
-    learn::Stream random(seed, 9, learn::Purpose::synthetic, 0);
-    const int lambda = it.scenario.lambda();
-    const auto spells = 1 + random.below(4);
-    for (std::uint64_t i = 0; i < spells; ++i) {
-        FaultSpec& fault = it.scenario.faults.emplace_back();
-        fault.workers = {static_cast<WorkerId>(random.below(static_cast<std::uint64_t>(lambda)))};
-        fault.at_s = 1e-3 * static_cast<double>(1 + random.below(300));
-        if (random.below(3) > 0) fault.until_s = fault.at_s + 1e-3 * static_cast<double>(1 + random.below(200));
-    }
-}
-
 struct Endings {
     int finished = 0, interrupted = 0, dead = 0, dropped = 0;
 };
@@ -73,14 +60,5 @@ TEST_CASE("phases: workers crash and return, and the rest go on") {
 }
 
 TEST_CASE("easgd, async-diloco: workers crash and return, and the rest go on") {
-    hold([](std::uint64_t seed) {
-        Draw it = draw_average(seed);
-        auto& protocol = it.scenario.protocol;
-        learn::Stream random(seed, 11, learn::Purpose::synthetic, 0);
-        protocol.name = random.below(2) == 0 ? "easgd" : "async-diloco";
-        protocol.averaging.gradients = false;
-        protocol.averaging.delayed.dylu = random.below(2) == 0;
-        protocol.averaging.delayed.pushes = static_cast<int>(random.below(4));
-        return it;
-    });
+    hold(draw_alone);
 }

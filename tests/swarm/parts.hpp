@@ -65,6 +65,8 @@ inline Ledger joined(Ledger first, const Ledger& second) {
     first.updates.insert(first.updates.end(), second.updates.begin(), second.updates.end());
     first.evals.insert(first.evals.end(), second.evals.begin(), second.evals.end());
     first.controller.insert(first.controller.end(), second.controller.begin(), second.controller.end());
+    first.rounds.insert(first.rounds.end(), second.rounds.begin(), second.rounds.end());
+    first.exchanges.insert(first.exchanges.end(), second.exchanges.begin(), second.exchanges.end());
     first.workers.insert(first.workers.end(), second.workers.begin(), second.workers.end());
     return first;
 }

@@ -5,12 +5,19 @@
 
 namespace rubato {
 
-AverageDriver::AverageDriver(const AverageConfig& config)
+AverageDriver::AverageDriver(const AverageConfig& config, const ServerState* state)
     : config_(config),
       books_(config.run),
       peers_(static_cast<std::size_t>(config.run.lambda)),
       members_(config.run.lambda),
-      has_trend_(std::max<std::size_t>(1, config.parts.size())) {}
+      has_trend_(std::max<std::size_t>(1, config.parts.size())) {
+    if (state == nullptr) return;
+    books_.restore(*state);
+    round_.round = state->joint.rounds;
+    last_id_ = state->last_id;
+    for (std::int64_t round = 0; round < round_.round && state->joint.trend; ++round)
+        has_trend_[fragment(round)] = true;
+}
 
 void AverageDriver::step(Time now, const Event& event, Actions& actions) {
     std::visit([&](const auto& alternative) { on(now, alternative, actions); }, event);
@@ -18,12 +25,17 @@ void AverageDriver::step(Time now, const Event& event, Actions& actions) {
 
 void AverageDriver::on(Time now, const Start& event, Actions& actions) {
     weights_ = event.weights;
+    trend_ = event.trend;
+    books_.start(now);
     if (config_.run.stop_ns) actions.add<SetTimer>(next_id(), *config_.run.stop_ns);
     if (books_.evaluation_due()) books_.evaluate(now, next_id(), weights_, actions);
+    if (const auto end = books_.end()) begin_stop(*end, actions);  // where it goes on
+    if (stopping_) return try_finish(now, actions);
     begin_round(now, actions);
 }
 
-// All workers have the first version already: they hear of it from the driver itself, and no model is moved.
+// All workers have the first version already: they hear of it from the driver itself, and no model is moved. Where the
+// run goes on they have the present one, of which a broadcast would bring a fragment alone.
 void AverageDriver::begin_round(Time now, Actions& actions) {
     take_back(actions);
     if (active() == 0 && members_.number() > 0) return;  // until one is back
@@ -47,7 +59,7 @@ void AverageDriver::begin_round(Time now, Actions& actions) {
         peer.merged = false;
     }
     take_early();
-    if (books_.version() == 0 && members_.number() == 0) {
+    if (std::exchange(first_, false) && (books_.version() == 0 || streams()) && members_.number() == 0) {
         for (RoleId role = 1; role <= config_.run.lambda; ++role) {
             ++sends_under_way_;
             actions.add<Send>(next_id(), role, Channel::weights, Message(model_), Slice{});
@@ -204,8 +216,31 @@ void AverageDriver::prepared(Time now, BufferId weights, Actions& actions) {
     if (books_.evaluation_due()) books_.evaluate(now, next_id(), weights_, actions);
     if (!stopping_)
         if (const auto end = books_.end()) begin_stop(*end, actions);
+    save_if_due(now, actions);
+    end_interrupted(now, actions);
     if (!stopping_) return begin_round(now, actions);
     try_finish(now, actions);
+}
+
+// Between two versions. What workers have done of the next one is begun anew.
+void AverageDriver::save_if_due(Time now, Actions& actions) {
+    if (!books_.save_due(now, stopping_) || !books_.can_leave_out(rows_)) return;
+    ServerState state = books_.state(now, next_id());
+    state.joint.rounds = round_.round;
+    state.joint.trend = trend_ != no_buffer;
+    books_.save(std::move(state), weights_, trend_, actions);
+}
+
+// What is being made is saved, too.
+void AverageDriver::end_interrupted(Time now, Actions& actions) {
+    if (!books_.interrupted() || stopping_ || preparing_) return;
+    save_if_due(now, actions);
+    begin_stop(Status::interrupted, actions);
+}
+
+void AverageDriver::on(Time now, const Saved& event, Actions& actions) {
+    books_.on(event);
+    if (stopping_) try_finish(now, actions);
 }
 
 void AverageDriver::on(Time now, const Evaluated& event, Actions& actions) {
@@ -220,7 +255,8 @@ void AverageDriver::on(Time now, const TimerFired&, Actions& actions) {
 }
 
 void AverageDriver::on(Time now, const Interrupted&, Actions& actions) {
-    if (!stopping_) begin_stop(Status::interrupted, actions);
+    books_.interrupt();
+    end_interrupted(now, actions);
     try_finish(now, actions);
 }
 
@@ -230,7 +266,7 @@ void AverageDriver::begin_stop(Status status, Actions& actions) {
     stopping_ = true;
     status_ = status;
     for (RoleId role = 1; role <= config_.run.lambda; ++role)
-        if (!peer(role).down) send_stop(role, serial_of(model_), actions);
+        if (!peer(role).down) send_stop(role, first_ ? -1 : serial_of(model_), actions);
     for (const RoleId role : std::exchange(back_, {})) {
         peer(role).down = false;
         send_stop(role, -1, actions);
@@ -245,7 +281,7 @@ void AverageDriver::send_stop(RoleId role, std::int64_t last, Actions& actions) 
 void AverageDriver::try_finish(Time now, Actions& actions) {
     if (finished_ || !stopping_ || preparing_) return;
     if (books_.final_evaluation_due() && !running_) books_.evaluate(now, next_id(), weights_, actions);
-    if (running_ || sends_under_way_ > 0 || books_.evaluating()) return;
+    if (running_ || sends_under_way_ > 0 || books_.evaluating() || books_.saving()) return;
     for (const Peer& peer : peers_)
         if (!peer.down && (!peer.bye || peer.told < peer.expected)) return;
     take_early();
@@ -261,13 +297,7 @@ void AverageDriver::try_finish(Time now, Actions& actions) {
 void AverageDriver::on(Time, const PeerLost& event, Actions& actions) {
     const Peer& lost = peer(event.peer);
     if (config_.averaging.stream.overlap == 0 && (lost.steps >= model_.steps || !running_ || summed_)) return;
-    Push begun;
-    begun.read_version = model_.version;
-    begun.worker_seq = lost.told;
-    begun.batch = own_batch(config_.data, event.peer - 1, lost.told);
-    GradientRow row = unapplied_row(event.peer - 1, begun, Outcome::cancelled);
-    row.pull_ns = row.begin_ns = row.end_ns = row.push_ns = -1;
-    actions.gradients.push_back(row);
+    books_.state_lost(event.peer - 1, model_.version, lost.told, config_.data, actions);
 }
 
 void AverageDriver::on(Time, const Abandoned& event, Actions& actions) {
@@ -292,6 +322,7 @@ std::string AverageDriver::waiting() const {
         return "waits for the mean of round " + std::to_string(round_.round) + ", to which " +
                std::to_string(round_.workers) + " of " + std::to_string(active()) + " workers have done their part";
     if (running_) return "waits for what workers tell of their steps";
+    if (books_.saving() && stopping_) return "waits for its checkpoint to be written";
     if (stopping_) return "waits for the last words of the workers";
     if (active() == 0) return "waits for any worker to be back";
     return "waits for an evaluation";

@@ -38,12 +38,15 @@ struct AverageConfig {
 
 class AverageDriver {
 public:
-    explicit AverageDriver(const AverageConfig& config);
+    /// state: of an earlier part of the run, from which it goes on; null: from the beginning.
+    explicit AverageDriver(const AverageConfig& config, const ServerState* state = nullptr);
 
     void step(Time now, const Event& event, Actions& actions);
     std::string waiting() const;
     std::string describe() const;
     bool finished() const { return finished_; }
+    /// What a Save that is under way saves; null: none is.
+    const ServerState* saved() const { return books_.saved(); }
     bool operator==(const AverageDriver&) const = default;
 
 private:
@@ -64,6 +67,7 @@ private:
     void on(Time now, const Mixed& event, Actions& actions);
     void on(Time now, const Applied& event, Actions& actions);
     void on(Time now, const Evaluated& event, Actions& actions);
+    void on(Time now, const Saved& event, Actions& actions);
     void on(Time now, const TimerFired& event, Actions& actions);
     void on(Time now, const Interrupted& event, Actions& actions);
     void on(Time now, const PeerLost& event, Actions& actions);
@@ -82,6 +86,8 @@ private:
     void try_prepare(Time now, Actions& actions);
     void take_outer_step(Actions& actions);
     void prepared(Time now, BufferId weights, Actions& actions);
+    void save_if_due(Time now, Actions& actions);
+    void end_interrupted(Time now, Actions& actions);
     void begin_stop(Status status, Actions& actions);
     /// last: serial_of the last joint model that it is sent.
     void send_stop(RoleId role, std::int64_t last, Actions& actions);
@@ -121,6 +127,7 @@ private:
     BufferId trend_ = no_buffer;    ///< b of the outer step
     std::vector<bool> has_trend_;   ///< by fragment
     Broadcast broadcast_;
+    bool first_ = true;     ///< no round has begun since the run did, or went on
     Model model_;           ///< of the round under way, or of the last one
     bool running_ = false;  ///< a round is, until its mean is there
     bool preparing_ = false;

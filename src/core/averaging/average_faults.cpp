@@ -46,6 +46,7 @@ void AverageDriver::drop_rows(WorkerId worker, Actions& actions) {
 void AverageDriver::on(Time now, const PeerDown& event, Actions& actions) {
     Peer& lost = peer(event.peer);
     if (finished_) return;
+    books_.lose(event.peer - 1, event.begun);
     if (std::exchange(lost.down, true)) {  // again, before it took part again
         std::erase(back_, event.peer);
         return;

@@ -8,12 +8,13 @@
 
 namespace rubato {
 
-AverageWorker::AverageWorker(const AverageWorkerConfig& config)
+AverageWorker::AverageWorker(const AverageWorkerConfig& config, const WorkerState& state)
     : config_(config),
-      steps_(config.worker, config.data),
+      steps_(config.worker, config.data, state.begun),
       members_(config.data.lambda),
       passing_(config.worker + 1, config.spread, false),
       reduce_(fresh_reduce()) {
+    books_ = state.books;
     books_.worker = config.worker;
 }
 

@@ -23,7 +23,8 @@ struct AverageWorkerConfig {
 
 class AverageWorker {
 public:
-    explicit AverageWorker(const AverageWorkerConfig& config);
+    /// state: what it goes on from.
+    explicit AverageWorker(const AverageWorkerConfig& config, const WorkerState& state = {});
 
     void step(Time now, const Event& event, Actions& actions);
     std::string waiting() const;

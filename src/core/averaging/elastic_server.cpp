@@ -5,22 +5,32 @@
 #include <algorithm>
 #include <cmath>
 #include <stdexcept>
+#include <utility>
 
 namespace rubato {
 
-ElasticServer::ElasticServer(const AverageConfig& config)
-    : config_(config), books_(config.run), peers_(static_cast<std::size_t>(config.run.lambda)) {}
+ElasticServer::ElasticServer(const AverageConfig& config, const ServerState* state)
+    : config_(config), books_(config.run), peers_(static_cast<std::size_t>(config.run.lambda)) {
+    if (state == nullptr) return;
+    books_.restore(*state);
+    exchanges_ = state->joint.rounds;
+    last_id_ = state->last_id;
+}
 
 void ElasticServer::step(Time now, const Event& event, Actions& actions) {
     std::visit([&](const auto& alternative) { on(now, alternative, actions); }, event);
 }
 
-// All workers have the first version already, and begin at a word.
+// All workers have the version that the run begins with, or goes on from, and begin at a word.
 void ElasticServer::on(Time now, const Start& event, Actions& actions) {
     weights_ = event.weights;
+    trend_ = event.trend;
+    books_.start(now);
     if (config_.run.stop_ns) actions.add<SetTimer>(next_id(), *config_.run.stop_ns);
     if (books_.evaluation_due()) books_.evaluate(now, next_id(), weights_, actions);
-    const Message word(Model{0, config_.averaging.tau, books_.rate(), 0});
+    if (const auto end = books_.end()) begin_stop(*end, actions);  // where it goes on
+    if (stopping_) return try_finish(now, actions);
+    const Message word(Model{books_.version(), config_.averaging.tau, books_.rate(), 0});
     for (RoleId role = 1; role <= config_.run.lambda; ++role) {
         Peer& to = peer(role);
         ++to.models;
@@ -163,8 +173,32 @@ void ElasticServer::on(Time now, const Mixed& event, Actions& actions) {
     if (books_.evaluation_due()) books_.evaluate(now, next_id(), weights_, actions);
     if (!stopping_)
         if (const auto reason = books_.end()) begin_stop(*reason, actions);
+    save_if_due(now, actions);
+    end_interrupted(now, actions);
     if (takes_deltas() && !stopping_ && !it.lost) serve(now, it.from, actions);
     go_on(now, actions);
+    if (stopping_) try_finish(now, actions);
+}
+
+void ElasticServer::save_if_due(Time now, Actions& actions) {
+    if (!books_.save_due(now, stopping_)) return;
+    for (const Peer& it : peers_)
+        if (!books_.can_leave_out(it.rows)) return;
+    ServerState state = books_.state(now, next_id());
+    state.joint.rounds = exchanges_;
+    state.joint.trend = trend_ != no_buffer;
+    books_.save(std::move(state), weights_, trend_, actions);
+}
+
+// What is being made is saved, too.
+void ElasticServer::end_interrupted(Time now, Actions& actions) {
+    if (!books_.interrupted() || stopping_ || moving_ != 0) return;
+    save_if_due(now, actions);
+    begin_stop(Status::interrupted, actions);
+}
+
+void ElasticServer::on(Time now, const Saved& event, Actions& actions) {
+    books_.on(event);
     if (stopping_) try_finish(now, actions);
 }
 
@@ -185,7 +219,8 @@ void ElasticServer::on(Time now, const TimerFired&, Actions& actions) {
 }
 
 void ElasticServer::on(Time now, const Interrupted&, Actions& actions) {
-    if (!stopping_) begin_stop(Status::interrupted, actions);
+    books_.interrupt();
+    end_interrupted(now, actions);
     try_finish(now, actions);
 }
 
@@ -203,7 +238,7 @@ void ElasticServer::begin_stop(Status status, Actions& actions) {
 void ElasticServer::try_finish(Time now, Actions& actions) {
     if (finished_ || !stopping_ || moving_ != 0) return;
     if (books_.final_evaluation_due()) books_.evaluate(now, next_id(), weights_, actions);
-    if (sends_under_way_ > 0 || books_.evaluating()) return;
+    if (sends_under_way_ > 0 || books_.evaluating() || books_.saving()) return;
     for (const Peer& it : peers_)
         if (!it.down && (!it.bye || it.told < it.expected || it.shares + (takes_deltas() ? 0 : 1) < it.models)) return;
     for (const Peer& it : peers_) JointBooks::leave_over(it.rows, actions);
@@ -221,6 +256,7 @@ void ElasticServer::try_finish(Time now, Actions& actions) {
 void ElasticServer::on(Time now, const PeerDown& event, Actions& actions) {
     if (finished_) return;
     Peer& lost = peer(event.peer);
+    books_.lose(event.peer - 1, event.begun);
     lost.down = true;
     std::size_t kept = 0;
     for (Work& it : inbox_) {
@@ -259,13 +295,7 @@ void ElasticServer::on(Time, const PeerLost& event, Actions& actions) {
     const Peer& lost = peer(event.peer);
     // A delta is not sent before all is told of it, and then it has begun nothing.
     if (takes_deltas() && static_cast<std::int64_t>(lost.rows.size()) >= lost.steps) return;
-    Push begun;
-    begun.worker_seq = lost.told;
-    begun.batch = own_batch(config_.data, event.peer - 1, lost.told);
-    if (begun.batch.count == 0) return;
-    GradientRow row = unapplied_row(event.peer - 1, begun, Outcome::cancelled);
-    row.pull_ns = row.begin_ns = row.end_ns = row.push_ns = -1;
-    actions.gradients.push_back(row);
+    books_.state_lost(event.peer - 1, 0, lost.told, config_.data, actions);
 }
 
 void ElasticServer::on(Time, const Abandoned& event, Actions& actions) {
@@ -282,6 +312,7 @@ void ElasticServer::on(Time, const Other&, Actions&) {
 std::string ElasticServer::waiting() const {
     if (finished_) return "";
     if (moving_ != 0) return "moves the joint model to version " + std::to_string(books_.version() + 1);
+    if (books_.saving() && stopping_) return "waits for its checkpoint to be written";
     if (stopping_) return "waits for the last words of the workers";
     if (std::all_of(peers_.begin(), peers_.end(), [](const Peer& it) { return it.down; }))
         return "waits for any worker to be back";

@@ -20,12 +20,15 @@ namespace rubato {
 
 class ElasticServer {
 public:
-    explicit ElasticServer(const AverageConfig& config);
+    /// state: of an earlier part of the run, from which it goes on; null: from the beginning.
+    explicit ElasticServer(const AverageConfig& config, const ServerState* state = nullptr);
 
     void step(Time now, const Event& event, Actions& actions);
     std::string waiting() const;
     std::string describe() const;
     bool finished() const { return finished_; }
+    /// What a Save that is under way saves; null: none is.
+    const ServerState* saved() const { return books_.saved(); }
     bool operator==(const ElasticServer&) const = default;
 
 private:
@@ -58,6 +61,7 @@ private:
     void on(Time now, const Taken& event, Actions& actions);
     void on(Time now, const Mixed& event, Actions& actions);
     void on(Time now, const Evaluated& event, Actions& actions);
+    void on(Time now, const Saved& event, Actions& actions);
     void on(Time now, const TimerFired& event, Actions& actions);
     void on(Time now, const Interrupted& event, Actions& actions);
     void on(Time now, const PeerLost& event, Actions& actions);
@@ -75,6 +79,8 @@ private:
     void move(Actions& actions);
     /// Deals with what has come, one after the other; with a difference once all is told of it.
     void go_on(Time now, Actions& actions);
+    void save_if_due(Time now, Actions& actions);
+    void end_interrupted(Time now, Actions& actions);
     void begin_stop(Status status, Actions& actions);
     void try_finish(Time now, Actions& actions);
     Peer& peer(RoleId role) { return peers_.at(static_cast<std::size_t>(role - 1)); }

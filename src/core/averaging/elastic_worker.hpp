@@ -19,7 +19,8 @@ struct ElasticWorkerConfig {
 
 class ElasticWorker {
 public:
-    explicit ElasticWorker(const ElasticWorkerConfig& config);
+    /// state: what it goes on from.
+    explicit ElasticWorker(const ElasticWorkerConfig& config, const WorkerState& state = {});
 
     void step(Time now, const Event& event, Actions& actions);
     std::string waiting() const;

@@ -3,25 +3,33 @@
 #include <algorithm>
 #include <cmath>
 #include <stdexcept>
+#include <utility>
 
 namespace rubato {
 
-GossipMonitor::GossipMonitor(const AverageConfig& config)
-    : config_(config), books_(config.run), peers_(static_cast<std::size_t>(config.run.lambda)) {}
+GossipMonitor::GossipMonitor(const AverageConfig& config, const ServerState* state)
+    : config_(config), books_(config.run), peers_(static_cast<std::size_t>(config.run.lambda)) {
+    if (state == nullptr) return;
+    books_.restore(*state);
+    round_.round = state->joint.rounds;
+    last_id_ = state->last_id;
+}
 
 void GossipMonitor::step(Time now, const Event& event, Actions& actions) {
     std::visit([&](const auto& alternative) { on(now, alternative, actions); }, event);
 }
 
-// All workers have the first version already, and begin at a word.
+// All workers have the version that the run begins with, or goes on from, and begin at a word.
 void GossipMonitor::on(Time now, const Start& event, Actions& actions) {
     weights_ = event.weights;
+    books_.start(now);
     if (config_.run.stop_ns) actions.add<SetTimer>(next_id(), *config_.run.stop_ns);
     if (books_.evaluation_due()) books_.evaluate(now, next_id(), weights_, actions);
     for (RoleId role = 1; role <= config_.run.lambda; ++role) {
         ++sends_under_way_;
         actions.send<Exchange>(next_id(), role, Channel::control, {}, -1, books_.rate());
     }
+    if (const auto end = books_.end()) begin_stop(*end, actions);  // where it goes on
 }
 
 void GossipMonitor::on(Time now, const Delivered& event, Actions& actions) {
@@ -134,6 +142,28 @@ void GossipMonitor::on(Time now, const Mixed& event, Actions& actions) {
     if (!last_ || books_.final_evaluation_due()) books_.evaluate(now, next_id(), weights_, actions);
     if (!stopping_)
         if (const auto end = books_.end()) begin_stop(*end, actions);
+    save_if_due(now, actions);
+    end_interrupted(now, actions);
+    go_on(now, actions);
+}
+
+// What has been done since the last mean is begun anew.
+void GossipMonitor::save_if_due(Time now, Actions& actions) {
+    if (!books_.save_due(now, stopping_)) return;
+    ServerState state = books_.state(now, next_id());
+    state.joint.rounds = round_.round;
+    books_.save(std::move(state), weights_, no_buffer, actions);
+}
+
+// What is being made is saved, too.
+void GossipMonitor::end_interrupted(Time now, Actions& actions) {
+    if (!books_.interrupted() || stopping_ || making_ != 0) return;
+    save_if_due(now, actions);
+    begin_stop(Status::interrupted, actions);
+}
+
+void GossipMonitor::on(Time now, const Saved& event, Actions& actions) {
+    books_.on(event);
     go_on(now, actions);
 }
 
@@ -154,7 +184,8 @@ void GossipMonitor::on(Time now, const TimerFired&, Actions& actions) {
 }
 
 void GossipMonitor::on(Time now, const Interrupted&, Actions& actions) {
-    if (!stopping_) begin_stop(Status::interrupted, actions);
+    books_.interrupt();
+    end_interrupted(now, actions);
     go_on(now, actions);
 }
 
@@ -178,7 +209,8 @@ void GossipMonitor::leave_over(Actions& actions) {
 }
 
 void GossipMonitor::try_finish(Actions& actions) {
-    if (finished_ || !last_ || averaging_ || sends_under_way_ > 0 || books_.evaluating()) return;
+    if (finished_ || !last_ || averaging_ || sends_under_way_ > 0 || books_.evaluating() || books_.saving())
+        return;
     finished_ = true;
     let_go(weights_, actions);
     actions.list.emplace_back(books_.finish(status_));
@@ -187,13 +219,7 @@ void GossipMonitor::try_finish(Actions& actions) {
 // What it has told of is in the rows; it may have begun one more.
 void GossipMonitor::on(Time, const PeerLost& event, Actions& actions) {
     if (peer(event.peer).bye) return;
-    Push begun;
-    begun.worker_seq = peer(event.peer).told;
-    begun.batch = own_batch(config_.data, event.peer - 1, begun.worker_seq);
-    if (begun.batch.count == 0) return;
-    GradientRow row = unapplied_row(event.peer - 1, begun, Outcome::cancelled);
-    row.pull_ns = row.begin_ns = row.end_ns = row.push_ns = -1;
-    actions.gradients.push_back(row);
+    books_.state_lost(event.peer - 1, 0, peer(event.peer).told, config_.data, actions);
 }
 
 void GossipMonitor::on(Time, const Abandoned& event, Actions& actions) {

@@ -16,12 +16,15 @@ namespace rubato {
 
 class GossipMonitor {
 public:
-    explicit GossipMonitor(const AverageConfig& config);
+    /// state: of an earlier part of the run, from which it goes on; null: from the beginning.
+    explicit GossipMonitor(const AverageConfig& config, const ServerState* state = nullptr);
 
     void step(Time now, const Event& event, Actions& actions);
     std::string waiting() const;
     std::string describe() const;
     bool finished() const { return finished_; }
+    /// What a Save that is under way saves; null: none is.
+    const ServerState* saved() const { return books_.saved(); }
     bool operator==(const GossipMonitor&) const = default;
 
 private:
@@ -40,6 +43,7 @@ private:
     void on(Time now, const Taken& event, Actions& actions);
     void on(Time now, const Mixed& event, Actions& actions);
     void on(Time now, const Evaluated& event, Actions& actions);
+    void on(Time now, const Saved& event, Actions& actions);
     void on(Time now, const TimerFired& event, Actions& actions);
     void on(Time now, const Interrupted& event, Actions& actions);
     void on(Time now, const PeerLost& event, Actions& actions);
@@ -53,6 +57,8 @@ private:
     /// Begins a mean where one is due, or ends one that is there.
     void go_on(Time now, Actions& actions);
     void begin_mean(Time now, Actions& actions);
+    void save_if_due(Time now, Actions& actions);
+    void end_interrupted(Time now, Actions& actions);
     void begin_stop(Status status, Actions& actions);
     bool quiet() const;
     void leave_over(Actions& actions);

@@ -12,14 +12,19 @@
 namespace rubato {
 
 // All the weight is with those who have a part of the data: others would keep what they are handed for themselves.
-GossipWorker::GossipWorker(const GossipWorkerConfig& config)
+GossipWorker::GossipWorker(const GossipWorkerConfig& config, const WorkerState& state)
     : config_(config),
-      steps_(config.worker, config.data),
+      steps_(config.worker, config.data, state.begun),
       reduce_(Members(config.data.lambda).reduce(config.worker, true)) {
     for (WorkerId worker = 0; worker < config.data.lambda; ++worker)
         if (own_batch(config.data, worker, 0).count > 0) workers_.push_back(worker);
     has_data_ = own_batch(config.data, config.worker, 0).count > 0;
     if (has_data_) weight_ = 1 / static_cast<double>(workers_.size());
+    version_ = state.version;
+    taken_ = state.begun;
+    hand_overs_ = state.begun / config.tau;
+    for (std::int64_t k = 0; k < state.begun; ++k) samples_ += own_batch(config.data, config.worker, k).count;
+    books_ = state.books;
     books_.worker = config.worker;
 }
 

@@ -26,7 +26,8 @@ struct GossipWorkerConfig {
 
 class GossipWorker {
 public:
-    explicit GossipWorker(const GossipWorkerConfig& config);
+    /// state: what it goes on from.
+    explicit GossipWorker(const GossipWorkerConfig& config, const WorkerState& state = {});
 
     void step(Time now, const Event& event, Actions& actions);
     std::string waiting() const;

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 namespace rubato {
 
@@ -56,6 +57,8 @@ void JointBooks::apply(Time now, std::vector<GradientRow>& rows, double rate, Ac
         update.samples += row.samples;
         loss_sum_ += row.loss;
         ++loss_count_;
+        auto& begun = begun_[static_cast<std::size_t>(row.worker)];
+        begun = std::max(begun, row.worker_seq + row.count);
         actions.gradients.push_back(row);
     }
     update.time_ns = now;
@@ -65,6 +68,23 @@ void JointBooks::apply(Time now, std::vector<GradientRow>& rows, double rate, Ac
     update.learning_rate = update.effective_learning_rate = rate;
     actions.updates.push_back(update);
     rows.clear();
+}
+
+void JointBooks::lose(WorkerId worker, std::int64_t begun) {
+    auto& it = begun_[static_cast<std::size_t>(worker)];
+    it = std::max(it, begun);
+}
+
+void JointBooks::state_lost(WorkerId worker, Version version, std::int64_t told, const DealerConfig& data,
+                            Actions& actions) const {
+    Push begun;
+    begun.read_version = version;
+    begun.worker_seq = told + (begun_before_.empty() ? 0 : begun_before_[static_cast<std::size_t>(worker)]);
+    begun.batch = own_batch(data, worker, begun.worker_seq);
+    if (begun.batch.count == 0) return;
+    GradientRow row = unapplied_row(worker, begun, Outcome::cancelled);
+    row.pull_ns = row.begin_ns = row.end_ns = row.push_ns = -1;
+    actions.gradients.push_back(row);
 }
 
 void JointBooks::leave_over(const std::vector<GradientRow>& rows, Actions& actions) {
@@ -99,6 +119,57 @@ std::optional<Status> JointBooks::on(const Evaluated& event, Actions& actions) {
     if (loss_diverged(*row)) diverge(-1, -1, row->version);
     if (config_.target && reaches(*row, *config_.target)) return Status::finished;
     return end();
+}
+
+bool JointBooks::save_due(Time now, bool stopping) const {
+    if (interrupted_) return saving_.any() && !saving_.under_way() && saving_.news(version_);
+    return !stopping && saving_.due({now, version_, epoch()});
+}
+
+bool JointBooks::can_leave_out(const std::vector<GradientRow>& rows) const {
+    return std::none_of(rows.begin(), rows.end(), [this](const GradientRow& row) {
+        return row.worker_seq < begun_[static_cast<std::size_t>(row.worker)];
+    });
+}
+
+ServerState JointBooks::state(Time now, ActionId last_id) const {
+    ServerState out;
+    out.now_ns = now;
+    out.version = version_;
+    out.last_id = last_id;
+    out.accepted = accepted_;
+    out.samples = samples_;
+    out.loss_sum = loss_sum_;
+    out.loss_count = loss_count_;
+    out.next_evaluation = next_evaluation_;
+    out.evaluated = evaluated_;
+    out.evaluations = evaluations_;
+    out.diverged = diverged_;
+    out.diverged_version = finish_.version;
+    out.diverged_worker = finish_.worker;
+    out.diverged_seq = finish_.worker_seq;
+    out.begun = begun_;
+    return out;
+}
+
+void JointBooks::restore(const ServerState& state) {
+    version_ = state.version;
+    accepted_ = state.accepted;
+    samples_ = state.samples;
+    loss_sum_ = state.loss_sum;
+    loss_count_ = state.loss_count;
+    next_evaluation_ = state.next_evaluation;
+    evaluated_ = state.evaluated;
+    evaluations_ = state.evaluations;
+    if (state.diverged) diverge(state.diverged_worker, state.diverged_seq, state.diverged_version);
+    begun_ = begun_before_ = state.begun;
+    saving_ = Saving(config_.checkpoint, version_);
+}
+
+void JointBooks::save(ServerState state, BufferId weights, BufferId trend, Actions& actions) {
+    const Progress at{state.now_ns, version_, epochs(samples_)};
+    const ActionId id = state.last_id;
+    saving_.begin(at, id, std::move(state), weights, trend, actions);
 }
 
 std::optional<Status> JointBooks::end() const {

@@ -13,7 +13,9 @@ namespace rubato {
 
 class LocalSteps {
 public:
-    LocalSteps(WorkerId worker, const DealerConfig& data) : worker_(worker), data_(data) {}
+    /// begun: the number of its first gradient.
+    LocalSteps(WorkerId worker, const DealerConfig& data, std::int64_t begun)
+        : worker_(worker), data_(data), begun_(begun) {}
 
     /// From now on `steps` steps count, whose weights come from the joint model at `version`, asked for at asked_ns.
     void begin(Version version, std::int32_t steps, double rate, Time asked_ns) {

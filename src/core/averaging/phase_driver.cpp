@@ -16,7 +16,7 @@ std::vector<Range> phase_parts(const Scenario& scenario, std::int64_t parameters
     return parts;
 }
 
-PhaseDriver::PhaseDriver(const PhaseConfig& config)
+PhaseDriver::PhaseDriver(const PhaseConfig& config, const ServerState* state)
     : config_(config),
       books_(config.run),
       peers_(static_cast<std::size_t>(config.run.lambda)),
@@ -24,6 +24,15 @@ PhaseDriver::PhaseDriver(const PhaseConfig& config)
       shards_(config.parts.size()) {
     if (static_cast<int>(config.parts.size()) < config.phases.phases)
         throw std::invalid_argument("a phase of the driver would have no shard of its own");
+    if (state == nullptr) return;
+    books_.restore(*state);
+    cycle_ = state->joint.rounds - 1;
+    last_id_ = state->last_id;
+    for (std::size_t number = 0; number < shards_.size(); ++number) shards_[number].means = state->joint.means.at(number);
+    for (const RoundRow& round : state->joint.untold) {
+        shard(round.shard).round = round;
+        shard(round.shard).in_round = true;
+    }
 }
 
 void PhaseDriver::step(Time now, const Event& event, Actions& actions) {
@@ -35,17 +44,21 @@ Slice PhaseDriver::part(int shard, BufferId buffer) const {
     return {buffer, range.first, range.count};
 }
 
-// All workers have the first version already, and begin at a word.
+// All workers have the version that the run begins with, or goes on from, and begin at a word.
 void PhaseDriver::on(Time now, const Start& event, Actions& actions) {
     weights_ = event.weights;
+    motion_ = event.trend;
+    books_.start(now);
     if (config_.run.stop_ns) actions.add<SetTimer>(next_id(), *config_.run.stop_ns);
     if (books_.evaluation_due()) books_.evaluate(now, next_id(), weights_, actions);
     rate_ = books_.rate();
+    if (const auto end = books_.end()) begin_stop(*end, actions);  // where it goes on
+    if (stopping_) return go_on(now, actions);
     for (RoleId role = 1; role <= config_.run.lambda; ++role) {
         ++sends_under_way_;
         actions.send<Exchange>(next_id(), role, Channel::control, {}, -1, rate_);
     }
-    if (moves()) return make(Making::rest, 0, actions);
+    if (moves() && motion_ == no_buffer) return make(Making::rest, 0, actions);
     go_on(now, actions);
 }
 
@@ -214,6 +227,9 @@ void PhaseDriver::made(Time now, BufferId out, Actions& actions) {
             if (!stopping_)
                 if (const auto end = books_.end()) begin_stop(*end, actions);
             let_go(it.published, actions);
+            making_ = Making::nothing;
+            save_if_due(now, actions);
+            end_interrupted(now, actions);
             return make(Making::published, making_shard_, actions);
         case Making::published:
             it.published = out;
@@ -224,6 +240,35 @@ void PhaseDriver::made(Time now, BufferId out, Actions& actions) {
             return;
         case Making::nothing: return;
     }
+}
+
+// Between two versions: x and v are whole then.
+void PhaseDriver::save_if_due(Time now, Actions& actions) {
+    if (!books_.save_due(now, stopping_)) return;
+    for (const Peer& it : peers_)
+        if (!books_.can_leave_out(it.rows)) return;
+    for (const Shard& it : shards_)
+        if (!books_.can_leave_out(it.rows)) return;
+    ServerState state = books_.state(now, next_id());
+    state.joint.rounds = cycle_ + 1;
+    for (const Shard& it : shards_) {
+        state.joint.means.push_back(it.means);
+        if (it.in_round && it.round.version > 0) state.joint.untold.push_back(it.round);
+    }
+    state.joint.trend = motion_ != no_buffer;
+    books_.save(std::move(state), weights_, motion_, actions);
+}
+
+// What is being made is saved, too.
+void PhaseDriver::end_interrupted(Time now, Actions& actions) {
+    if (!books_.interrupted() || stopping_ || is_made()) return;
+    save_if_due(now, actions);
+    begin_stop(Status::interrupted, actions);
+}
+
+void PhaseDriver::on(Time now, const Saved& event, Actions& actions) {
+    books_.on(event);
+    go_on(now, actions);
 }
 
 void PhaseDriver::state_round(Shard& it, Actions& actions) {
@@ -303,7 +348,8 @@ void PhaseDriver::on(Time now, const TimerFired&, Actions& actions) {
 }
 
 void PhaseDriver::on(Time now, const Interrupted&, Actions& actions) {
-    if (!stopping_) begin_stop(Status::interrupted, actions);
+    books_.interrupt();
+    end_interrupted(now, actions);
     go_on(now, actions);
 }
 
@@ -334,7 +380,7 @@ void PhaseDriver::try_finish(Time now, Actions& actions) {
         prepare_ != Stage::done)
         return;
     if (books_.final_evaluation_due()) books_.evaluate(now, next_id(), weights_, actions);
-    if (sends_under_way_ > 0 || books_.evaluating()) return;
+    if (sends_under_way_ > 0 || books_.evaluating() || books_.saving()) return;
     for (const Peer& it : peers_)
         if (!it.down && (!it.bye || it.told < it.expected)) return;
     leave_over(actions);
@@ -351,13 +397,7 @@ void PhaseDriver::try_finish(Time now, Actions& actions) {
 
 // What it has told of is in the rows; it may have begun one more.
 void PhaseDriver::on(Time, const PeerLost& event, Actions& actions) {
-    Push begun;
-    begun.worker_seq = peer(event.peer).told;
-    begun.batch = own_batch(config_.data, event.peer - 1, begun.worker_seq);
-    if (begun.batch.count == 0) return;
-    GradientRow row = unapplied_row(event.peer - 1, begun, Outcome::cancelled);
-    row.pull_ns = row.begin_ns = row.end_ns = row.push_ns = -1;
-    actions.gradients.push_back(row);
+    books_.state_lost(event.peer - 1, 0, peer(event.peer).told, config_.data, actions);
 }
 
 void PhaseDriver::on(Time, const Abandoned& event, Actions& actions) {
@@ -382,6 +422,7 @@ std::string PhaseDriver::waiting() const {
         return "waits until shard " + std::to_string(plan_.broadcast) +
                " is with all workers: " + std::to_string(count([](const Peer& it) { return it.received; })) + " of " +
                std::to_string(members_.size()) + " have it";
+    if (books_.saving() && stopping_) return "waits for its checkpoint to be written";
     if (stopping_) return "waits for the last words of the workers";
     if (!any_active()) return "waits for any worker to be back";
     return "waits for an evaluation";

@@ -35,12 +35,15 @@ std::vector<Range> phase_parts(const Scenario& scenario, std::int64_t parameters
 
 class PhaseDriver {
 public:
-    explicit PhaseDriver(const PhaseConfig& config);
+    /// state: of an earlier part of the run, from which it goes on; null: from the beginning.
+    explicit PhaseDriver(const PhaseConfig& config, const ServerState* state = nullptr);
 
     void step(Time now, const Event& event, Actions& actions);
     std::string waiting() const;
     std::string describe() const;
     bool finished() const { return finished_; }
+    /// What a Save that is under way saves; null: none is.
+    const ServerState* saved() const { return books_.saved(); }
     bool operator==(const PhaseDriver&) const = default;
 
 private:
@@ -76,6 +79,7 @@ private:
     void on(Time now, const Taken& event, Actions& actions);
     void on(Time now, const Mixed& event, Actions& actions);
     void on(Time now, const Evaluated& event, Actions& actions);
+    void on(Time now, const Saved& event, Actions& actions);
     void on(Time now, const TimerFired& event, Actions& actions);
     void on(Time now, const Interrupted& event, Actions& actions);
     void on(Time now, const PeerLost& event, Actions& actions);
@@ -98,6 +102,8 @@ private:
     void made(Time now, BufferId out, Actions& actions);
     void state_round(Shard& shard, Actions& actions);
     void take(WorkerId worker, const Push& push, Actions& actions);
+    void save_if_due(Time now, Actions& actions);
+    void end_interrupted(Time now, Actions& actions);
     void begin_stop(Status status, Actions& actions);
     void try_finish(Time now, Actions& actions);
     void leave_over(Actions& actions);
@@ -128,6 +134,8 @@ private:
         return count([](const Peer& it) { return !it.exchanged; }) == 0;
     }
     Slice part(int shard, BufferId buffer) const;
+    /// x and v are whole only where neither is being made.
+    bool is_made() const { return making_ != Making::nothing && making_ != Making::published; }
     bool moves() const { return !config_.phases.gamma.zero(); }
     Peer& peer(RoleId role) { return peers_.at(static_cast<std::size_t>(role - 1)); }
     Shard& shard(int number) { return shards_[static_cast<std::size_t>(number)]; }

@@ -50,6 +50,7 @@ void PhaseDriver::end_stages(Actions& actions) {
 void PhaseDriver::on(Time now, const PeerDown& event, Actions& actions) {
     Peer& lost = peer(event.peer);
     if (finished_) return;
+    books_.lose(event.peer - 1, event.begun);
     if (std::exchange(lost.down, true)) {  // again, before it took part again
         std::erase(back_, event.peer);
         return;

@@ -7,15 +7,18 @@
 
 namespace rubato {
 
-PhaseWorker::PhaseWorker(const PhaseWorkerConfig& config)
+PhaseWorker::PhaseWorker(const PhaseWorkerConfig& config, const WorkerState& state)
     : config_(config),
       has_data_(own_batch(config.data, config.worker, 0).count > 0),
-      steps_(config.worker, config.data),
+      steps_(config.worker, config.data, state.begun),
       tau_(config.parts.size(), 0),
       pulled_(config.parts.size(), 0),
+      taken_(state.begun),
+      version_(state.version),
       members_(config.data.lambda),
       passing_(config.worker + 1, config.spread, true),
       reduce_(fresh_reduce()) {
+    books_ = state.books;
     books_.worker = config.worker;
 }
 

@@ -28,7 +28,8 @@ struct PhaseWorkerConfig {
 
 class PhaseWorker {
 public:
-    explicit PhaseWorker(const PhaseWorkerConfig& config);
+    /// state: what it goes on from.
+    explicit PhaseWorker(const PhaseWorkerConfig& config, const WorkerState& state = {});
 
     void step(Time now, const Event& event, Actions& actions);
     std::string waiting() const;

@@ -9,12 +9,14 @@
 
 namespace rubato {
 
-StreamWorker::StreamWorker(const StreamWorkerConfig& config)
+StreamWorker::StreamWorker(const StreamWorkerConfig& config, const WorkerState& state)
     : config_(config),
       has_data_(own_batch(config.data, config.worker, 0).count > 0),
-      steps_(config.worker, config.data),
+      steps_(config.worker, config.data, state.begun),
       below_(Members(config.data.lambda).below(config.worker + 1, 0)),
       reduce_(Members(config.data.lambda).reduce(config.worker, true)) {
+    taken_ = state.begun;
+    books_ = state.books;
     books_.worker = config.worker;
 }
 
@@ -137,10 +139,10 @@ void StreamWorker::merge(Time now, Actions& actions) {
     Sent& next = *found;
     if (phase_ != Phase::waiting) asked_ns_ = now;
     if (next.payload.buffer == no_buffer) {
-        // The first word: all have the first version already.
-        merged_ = 0;
+        // The first word: all have that version already.
+        merged_ = handed_on_ = next.model.version;
         next.merged = true;
-        steps_.begin(0, std::numeric_limits<std::int32_t>::max(), next.model.learning_rate, asked_ns_);
+        steps_.begin(merged_, std::numeric_limits<std::int32_t>::max(), next.model.learning_rate, asked_ns_);
         drop(actions);
         return at_boundary(now, actions);
     }

@@ -27,7 +27,8 @@ struct StreamWorkerConfig {
 
 class StreamWorker {
 public:
-    explicit StreamWorker(const StreamWorkerConfig& config);
+    /// state: what it goes on from.
+    explicit StreamWorker(const StreamWorkerConfig& config, const WorkerState& state = {});
 
     void step(Time now, const Event& event, Actions& actions);
     std::string waiting() const;

@@ -164,6 +164,11 @@ BufferId Recomputation::take_over(RoleId role, BufferId id) {
 void Recomputation::on(RoleId role, const Start& event) {
     const auto* resumed = options_.resumed;
     give(role, event.weights, buffers_.share(initial_, -1), resumed ? resumed->head.version() : 0);
+    if (event.trend != no_buffer) {
+        const BufferId trend = buffers_.allocate();
+        std::ranges::copy(options_.resumed->trend, buffers_.data(trend).begin());
+        give(role, event.trend, trend);
+    }
     seat(role).weights = event.weights;
     if (role == 0 && resumed && options_.evaluate) {
         for (const auto& it : resumed->head.roles.server.evaluations)

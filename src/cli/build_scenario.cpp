@@ -6,6 +6,7 @@
 #include "cli/complete_tree.hpp"
 #include "cli/expression.hpp"
 #include "cli/faults.hpp"
+#include "cli/layer_costs.hpp"
 #include "cli/node_value.hpp"
 #include "cli/pipeline.hpp"
 #include "cli/plugins.hpp"
@@ -16,7 +17,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 #include <stdexcept>
 
 namespace rubato::cli {
@@ -65,25 +65,19 @@ ModelSpec build_model(const Node* model) {
     return spec;
 }
 
-/// layers: where their sizes go.
-CostSpec build_cost(const Node* cost, std::vector<std::int64_t>& layers) {
+/// And what it says of layers.
+CostSpec build_cost(const Node* cost, Scenario& scenario) {
     CostSpec spec;
     if (!cost) return spec;
     if (const Node* name = cost->find("model")) {
         const learn::CatalogueEntry* entry = learn::find(name->text);
         if (!entry) throw std::logic_error("the schema names a cost model that the catalogue lacks: " + name->text);
-        for (const auto& layer : entry->layers) layers.push_back(layer.parameters);
+        for (const auto& layer : entry->layers) scenario.layers.push_back(layer.parameters);
         return {entry->name, entry->bytes, entry->bytes, entry->flops_per_sample, entry->parameters};
     }
     const auto bytes = [](const Node& node) { return std::llround(std::min(quantity(node, Quantity::size), 9e18)); };
     if (const Node* push = cost->find("push_bytes")) spec.push_bytes = bytes(*push);
-    if (const Node* given = cost->find("layers")) {
-        for (const Node& layer : given->items) layers.push_back(bytes(layer.at("bytes")));
-        const std::int64_t sum = std::accumulate(layers.begin(), layers.end(), std::int64_t{0});
-        if (sum != spec.push_bytes)
-            throw InputError(given->where, "cost.layers",
-                             fmt::format("have {} bytes together, and push_bytes says {}", sum, spec.push_bytes));
-    }
+    build_layers(*cost, spec.push_bytes, scenario);
     const Node* pull = cost->find("pull_bytes");
     spec.pull_bytes = pull ? bytes(*pull) : spec.push_bytes;
     if (const Node* flops = cost->find("flops_per_sample")) spec.flops_per_sample = quantity(*flops, Quantity::speed);
@@ -273,7 +267,7 @@ Scenario build_scenario(const Node& root) {
     scenario.seeds = {seed("init"), seed("data"), seed("timing")};
     scenario.data = build_data(root.at("data"));
     scenario.model = build_model(root.find("model"));
-    scenario.cost = build_cost(root.find("cost"), scenario.layers);
+    scenario.cost = build_cost(root.find("cost"), scenario);
     scenario.workers = build_workers(root);
     scenario.protocol = build_protocol(root.at("protocol"), scenario.lambda());
     scenario.topology = root.at("topology").at("name").text;

@@ -6,6 +6,7 @@
 #include "cli/faults.hpp"
 #include "cli/guarantees.hpp"
 #include "cli/hostfile.hpp"
+#include "cli/layer_costs.hpp"
 #include "cli/log.hpp"
 #include "cli/oddities.hpp"
 #include "cli/optimizer_text.hpp"
@@ -176,6 +177,8 @@ void print_data(const Loaded& loaded, const Estimate& plan) {
     row("messages",
         fmt::format("gradient {}, weights {} ({})", bytes_text(static_cast<double>(scenario.cost.push_bytes)),
                     bytes_text(static_cast<double>(scenario.cost.pull_bytes)), source));
+    const Node* cost = loaded.tree.find("cost");
+    if (cost && cost->find("layers")) row("layers", layers_text(scenario));
 }
 
 std::string stop_text(const StopSpec& stop) {

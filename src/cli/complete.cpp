@@ -6,6 +6,7 @@
 #include "cli/complete_shards.hpp"
 #include "cli/complete_tree.hpp"
 #include "cli/faults.hpp"
+#include "cli/layer_costs.hpp"
 #include "cli/suggest.hpp"
 
 #include <fmt/format.h>
@@ -289,7 +290,7 @@ void prepare_sections(Node& root, const std::string& default_name) {
 }
 
 void complete(Node& root, std::vector<std::string>& notes) {
-    complete_layers(root);
+    complete_layers(root, notes);
     check_model(root);
     complete_pull(root);
     complete_data(root);

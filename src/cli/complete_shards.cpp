@@ -41,16 +41,6 @@ void check_places(const Node& root) {
 
 }  // namespace
 
-void complete_layers(Node& root) {
-    Node* cost = root.find("cost");
-    const Node* layers = cost ? cost->find("layers") : nullptr;
-    if (layers == nullptr || cost->find("push_bytes")) return;
-    std::int64_t sum = 0;
-    for (const Node& layer : layers->items)
-        sum += std::llround(std::min(quantity(layer.at("bytes"), Quantity::size), 9e15));
-    cost->set("push_bytes", Node::of(sum), {});
-}
-
 void complete_shards(const Node& root) {
     if (const Node* cost = root.find("cost"); cost != nullptr && !timing_only(root))
         if (const Node* layers = cost->find("layers"))

@@ -6,9 +6,6 @@
 
 namespace rubato::cli {
 
-/// cost.push_bytes of cost.layers, where it is not given.
-void complete_layers(Node& root);
-
 /// Refuses what has no meaning with several servers, or is not yet built there. Of a scenario that is not yet one.
 void complete_shards(const Node& root);
 

@@ -4,6 +4,7 @@
 #include "cli/calibrate/use_profile.hpp"
 #include "cli/complete.hpp"
 #include "cli/complete_protocol.hpp"
+#include "cli/layer_costs.hpp"
 #include "cli/layers.hpp"
 #include "cli/plugins.hpp"
 #include "cli/schema.hpp"
@@ -17,6 +18,7 @@ Loaded resolve_layers(Node tree, const std::string& default_name) {
     Loaded loaded;
     loaded.tree = std::move(tree);
     use_profiles(loaded.tree, loaded.notes);
+    use_layer_tables(loaded.tree);
     prepare_sections(loaded.tree, default_name);
     check_and_fill(loaded.tree);
     complete(loaded.tree, loaded.notes);

@@ -329,6 +329,12 @@ struct TraceSpec {
     bool events = false;
 };
 
+/// Seconds of a layer over a batch of samples; backward: gradients of its input and of its weights.
+struct LayerTime {
+    double forward_s = 0, backward_s = 0;
+    bool operator==(const LayerTime&) const = default;
+};
+
 struct Seeds {
     std::uint64_t init = 1, data = 1, timing = 1;
 };
@@ -347,6 +353,9 @@ struct Scenario {
     ShardsSpec shards = {};
     /// Sizes of the layers of what is exchanged, from input to output, in any unit; empty: not known.
     std::vector<std::int64_t> layers = {};
+    /// Of each of `layers`, for layer_batch_size samples; empty: not known.
+    std::vector<LayerTime> layer_times = {};
+    int layer_batch_size = 0;  ///< 0: there are no layer_times
     OptimizerSpec optimizer;
     StopSpec stop;
     EvaluateSpec evaluate;

@@ -81,6 +81,8 @@ class Check(Case):
         for path in sorted(ROOT.glob("scenarios/**/*.json")):
             if "base" in json.loads(path.read_text()):
                 continue  # a sweep
+            if path.parent.name == "models":
+                continue  # a layer table
             with self.subTest(path.name):
                 done = self.call("check", path)
                 self.assertEqual((done.returncode, done.stderr), (0, ""))

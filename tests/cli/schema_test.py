@@ -42,6 +42,9 @@ GOOD = [
     ("cluster.devices.default", {"c": 1, "host_sharing": {"1": 1, "4": 1.5, "comment": "c"}}),
     ("cluster.server", {"push_s_per_byte": 1e-9, "measured_bytes": [0, "1GB"]}),
     ("cluster.network.star.measured_bytes", [1, 2]),
+    ("cost", {"layers": "alexnet", "layers_batch_size": 256, "flops_per_sample": 1}),
+    ("cost", {"layers": [{"bytes": 3, "forward_s": 1, "backward_s": "1ms"}], "layers_batch_size": 1,
+              "flops_per_sample": 1}),
     ("stop", {"updates": 3, "seconds": "1h"}), ("faults", []), ("execution.pool_threads", 2),
 ]  # fmt: skip
 BAD = [
@@ -64,6 +67,10 @@ BAD = [
     ("cluster.devices.x", {"quantiles": {"8": [1, 2]}, "levels": [0, 2]}), ("cluster.profile", 3),
     ("cluster.devices.x", {"host_sharing": {"one": 1}}), ("cluster.devices.x", {"host_sharing": {"1": 0}}),
     ("cluster.server.push_s_per_byte", -1), ("cluster.server.measured_bytes", [1]), ("cluster.profile", ""),
+    ("cost", {"push_bytes": 3, "flops_per_sample": 1, "layers_batch_size": 1}),
+    ("cost", {"push_bytes": 3, "flops_per_sample": 1, "layers_rate": 1}), ("cost", {"layers": ""}),
+    ("cost", {"layers": [{"bytes": 3, "forward_s": 1}], "flops_per_sample": 1}),
+    ("cost", {"layers": [{"bytes": 0}], "flops_per_sample": 1}),
     ("evaluate.at_end", "yes"), ("cluster.noise.lognormal_cv", None),
 ]  # fmt: skip
 
@@ -184,6 +191,37 @@ def profile_problems(schema: dict, program: str) -> list[str]:
     return problems
 
 
+LAYER = {"name": "a", "parameters": 3, "forward_s": 1, "backward_s": 2.5}
+TABLE = {"name": "n", "layers": [LAYER]}
+GOOD_TABLES = [
+    {}, {"$schema": "x", "comment": "c", "source": "s", "derivation": "d", "assumption": "a", "flops_per_s": 1e9},
+    {"batch_size": 3}, {"layers": [{**LAYER, "comment": "c"}, {**LAYER, "parameters": 0, "forward_s": 0}]},
+]  # fmt: skip
+BAD_TABLES = [
+    {"name": ""}, {"name": 3}, {"source": 3}, {"batch_size": 0}, {"batch_size": "3"}, {"batch_size": 1.5},
+    {"flops_per_s": 0}, {"layer": []}, {"layers": []}, {"layers": {}}, {"layers": [3]}, {"layers": [{}]},
+    {"layers": [{**LAYER, "bytes": 3}]}, {"layers": [{**LAYER, "parameters": -1}]},
+    {"layers": [{**LAYER, "parameters": 0.5}]}, {"layers": [{**LAYER, "forward_s": -1}]},
+    {"layers": [{**LAYER, "backward_s": "1s"}]}, {"layers": [{"name": "a", "parameters": 3, "forward_s": 1}]},
+]  # fmt: skip
+
+
+def table_problems(validator: jsonschema.Draft202012Validator, program: str) -> list[str]:
+    """The schema of layer tables against their reader."""
+    jsonschema.Draft202012Validator.check_schema(validator.schema)
+    problems = [f"{place}: no description" for place in keys_without_description(validator.schema)]
+    scenario = {**BASE, "cost": {"layers": "./table.json", "flops_per_sample": 1, "layers_batch_size": 3}}
+    with tempfile.TemporaryDirectory() as folder:
+        for expected, keys in [(True, one) for one in GOOD_TABLES] + [(False, one) for one in BAD_TABLES]:
+            table = {**TABLE, **keys}
+            with open(os.path.join(folder, "table.json"), "w", encoding="utf-8") as file:
+                json.dump(table, file)
+            first, message = rubato_accepts(program, folder, scenario)
+            if (first, validator.is_valid(table)) != (expected, expected):
+                problems.append(f"{json.dumps(table)}: rubato {first} ({message}), jsonschema {not first}")
+    return problems
+
+
 def main(schema_path: str, program: str) -> int:
     """Counts the disagreements."""
     with open(schema_path, encoding="utf-8") as file:
@@ -196,11 +234,15 @@ def main(schema_path: str, program: str) -> int:
     problems += sweep_problems(sweep_schema, program)
     with open(os.path.join(os.path.dirname(schema_path), "profile.schema.json"), encoding="utf-8") as file:
         problems += profile_problems(json.load(file), program)
+    with open(os.path.join(os.path.dirname(schema_path), "layer_table.schema.json"), encoding="utf-8") as file:
+        of_tables = jsonschema.Draft202012Validator(json.load(file))
+    problems += table_problems(of_tables, program)
     for path in scenarios_that_ship(schema_path):
         with open(path, encoding="utf-8") as file:
             content = json.load(file)
         of_sweeps = jsonschema.Draft202012Validator(sweep_schema)
-        judge = of_sweeps if "base" in content else validator
+        table = os.path.basename(os.path.dirname(path)) == "models"
+        judge = of_tables if table else of_sweeps if "base" in content else validator
         problems += [f"{path}: {error.message}" for error in judge.iter_errors(content)]
     cases = [(True, BASE)] + [(True, with_key(*case)) for case in GOOD] + [(False, with_key(*case)) for case in BAD]
     cases += [(False, {key: value for key, value in BASE.items() if key != gone}) for gone in ("workers", "protocol")]

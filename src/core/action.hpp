@@ -33,12 +33,14 @@ struct Send {
 };
 
 /// Computes the gradient (mean over `batch`) at `weights` on the compute lane; ends in GradientReady or Cancelled.
+/// by_layers: there is a LayerReady before, for each bucket of layers (core/collective/plan.hpp) but perhaps the last.
 struct Compute {
     static constexpr std::string_view kind = "compute";
     ActionId id = 0;
     BufferId weights = no_buffer;
     Batch batch;
     std::int64_t worker_seq = 0;
+    bool by_layers = false;
     bool operator==(const Compute&) const = default;
     template <class Self, class F>
     static void each(Self& self, F&& field) {
@@ -46,6 +48,7 @@ struct Compute {
         field("weights", self.weights);
         field("batch", self.batch);
         field("worker_seq", self.worker_seq);
+        field("by_layers", Rare{self.by_layers, false});
     }
 };
 
@@ -315,6 +318,8 @@ struct Actions {
     std::vector<ShardRow> shards;
     std::vector<RoundRow> rounds;
     std::vector<ExchangeRow> exchanges;
+    std::vector<IterationRow> iterations;
+    std::vector<BucketRow> buckets;
 
     /// Appends an action made from its fields, in place: processors stall where a copy follows the fields at once.
     template <class A, class... Fields>
@@ -337,7 +342,7 @@ struct Actions {
     /// Whether there are rows. Those of a controller come with an update only.
     bool stated() const {
         return !gradients.empty() || !updates.empty() || !evals.empty() || !workers.empty() || !shards.empty() ||
-               !rounds.empty() || !exchanges.empty();
+               !rounds.empty() || !exchanges.empty() || !iterations.empty() || !buckets.empty();
     }
     /// Empties all but the rows.
     void clear_orders() {
@@ -356,6 +361,8 @@ struct Actions {
         shards.clear();
         rounds.clear();
         exchanges.clear();
+        iterations.clear();
+        buckets.clear();
     }
     bool operator==(const Actions&) const = default;
 };

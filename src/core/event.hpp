@@ -55,6 +55,26 @@ struct Taken {
     }
 };
 
+/// A part of a Compute by layers is done: elements of `gradient` from `first` on, which do not change any more. The
+/// reference to it comes with GradientReady.
+struct LayerReady {
+    static constexpr std::string_view kind = "layer-ready";
+    ActionId id = 0;
+    BufferId gradient = no_buffer;
+    std::int64_t first = 0;
+    Time begin_ns = 0;  ///< of the backward pass of that part
+    Time end_ns = 0;
+    bool operator==(const LayerReady&) const = default;
+    template <class Self, class F>
+    static void each(Self& self, F&& field) {
+        field("id", self.id);
+        field("gradient", self.gradient);
+        field("first", self.first);
+        field("begin_ns", self.begin_ns);
+        field("end_ns", self.end_ns);
+    }
+};
+
 /// Completion of Compute. The role owns one reference to `gradient`.
 struct GradientReady {
     static constexpr std::string_view kind = "gradient-ready";
@@ -280,8 +300,8 @@ struct Abandoned {
     }
 };
 
-using Event =
-    std::variant<Start, Delivered, Taken, GradientReady, Cancelled, Folded, Applied, Evaluated, Saved, TimerFired,
-                 Interrupted, PeerLost, Abandoned, Stepped, Crashed, Restarted, PeerDown, PeerBack, Placed, Mixed>;
+using Event = std::variant<Start, Delivered, Taken, GradientReady, Cancelled, Folded, Applied, Evaluated, Saved,
+                           TimerFired, Interrupted, PeerLost, Abandoned, Stepped, Crashed, Restarted, PeerDown,
+                           PeerBack, Placed, Mixed, LayerReady>;
 
 }  // namespace rubato

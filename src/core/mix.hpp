@@ -25,8 +25,9 @@ struct MixTerm {
 struct Mix {
     static constexpr std::string_view kind = "mix";
     /// What the modelled machine is charged: nothing; what a server takes to add a push to a sum; what it takes for an
-    /// update, of which the result is the new version; what it takes to copy the elements between device and host.
-    enum class Work : std::uint8_t { move, sum, update, copy };
+    /// update, of which the result is the new version; what it takes to copy the elements between device and host;
+    /// nothing, and the result is what the owner of the version has from now on.
+    enum class Work : std::uint8_t { move, sum, update, copy, adopt };
     static constexpr std::int32_t most = 4;  ///< terms; no protocol needs more, and no action grows
     ActionId id = 0;
     BufferId out = no_buffer;

@@ -82,6 +82,13 @@ Policy make_policy(const ProtocolSpec& protocol, int lambda) {
 }
 
 PolicyTraits traits(const ProtocolSpec& protocol, int lambda) {
+    if (protocol.reduces()) {
+        PolicyTraits replicas;
+        replicas.word = Word::broadcast;
+        replicas.batch_order = true;
+        replicas.gradients = lambda;
+        return replicas;
+    }
     if (!protocol.averages()) return traits(make_policy(protocol, lambda));
     PolicyTraits averages;
     averages.gradients = protocol.averages_in_parts() ? lambda : protocol.averaging.tau;

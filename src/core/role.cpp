@@ -52,6 +52,7 @@ WorkerRow books(const Role& role, Time now) {
     if (const auto* worker = std::get_if<Boxed<PhaseWorker>>(&role)) return (**worker).books(now);
     if (const auto* worker = std::get_if<Boxed<GossipWorker>>(&role)) return (**worker).books(now);
     if (const auto* worker = std::get_if<Boxed<StreamWorker>>(&role)) return (**worker).books(now);
+    if (const auto* worker = std::get_if<Boxed<CollectiveWorker>>(&role)) return (**worker).books(now);
     return {};
 }
 
@@ -64,6 +65,7 @@ std::int64_t gradients_begun(const Role& role) {
     if (const auto* worker = std::get_if<Boxed<PhaseWorker>>(&role)) return (**worker).begun();
     if (const auto* worker = std::get_if<Boxed<GossipWorker>>(&role)) return (**worker).begun();
     if (const auto* worker = std::get_if<Boxed<StreamWorker>>(&role)) return (**worker).begun();
+    if (const auto* worker = std::get_if<Boxed<CollectiveWorker>>(&role)) return (**worker).begun();
     return 0;
 }
 
@@ -81,7 +83,8 @@ int workers_among(const std::vector<Role>& roles) {
     return static_cast<int>(std::count_if(roles.begin(), roles.end(), [](const Role& it) {
         return !std::holds_alternative<Boxed<Server>>(it) && !std::holds_alternative<Boxed<Relay>>(it) &&
                !std::holds_alternative<Boxed<AverageDriver>>(it) && !std::holds_alternative<Boxed<ElasticServer>>(it) &&
-               !std::holds_alternative<Boxed<PhaseDriver>>(it) && !std::holds_alternative<Boxed<GossipMonitor>>(it);
+               !std::holds_alternative<Boxed<PhaseDriver>>(it) && !std::holds_alternative<Boxed<GossipMonitor>>(it) &&
+               !std::holds_alternative<Boxed<CollectiveMonitor>>(it);
     }));
 }
 
@@ -210,14 +213,41 @@ std::vector<Role> averaging_roles(const Scenario& scenario, std::int64_t samples
         const auto parts = phase_parts(scenario, parameters);
         roles.emplace_back(Boxed(PhaseDriver({config.run, config.data, phases, parts, spread}, saved)));
         for (WorkerId worker = 0; worker < scenario.lambda(); ++worker)
-            roles.emplace_back(Boxed(PhaseWorker({worker, parameters, config.data, phases, parts, spread}, its(worker))));
+            roles.emplace_back(
+                Boxed(PhaseWorker({worker, parameters, config.data, phases, parts, spread}, its(worker))));
         return roles;
     }
     // Without a model to learn, chunks are of the bytes of a message.
     if (spread.swarm && parameters <= 0) parameters = config.run.parameters = scenario.cost.push_bytes;
     roles.emplace_back(Boxed(AverageDriver(config, saved)));
     for (WorkerId worker = 0; worker < scenario.lambda(); ++worker)
-        roles.emplace_back(Boxed(AverageWorker({worker, parameters, config.data, config.averaging.gradients, spread}, its(worker))));
+        roles.emplace_back(
+            Boxed(AverageWorker({worker, parameters, config.data, config.averaging.gradients, spread}, its(worker))));
+    return roles;
+}
+
+/// Replicas, and whoever keeps their books.
+std::vector<Role> collective_roles(const Scenario& scenario, std::int64_t samples, std::int64_t parameters) {
+    const MonitorConfig monitor{server_config(scenario, samples, parameters), dealer_config(scenario, samples),
+                                last_iteration(dealer_config(scenario, samples), scenario.stop).value_or(-1)};
+    const std::int64_t total = parameters > 0 ? parameters : scenario.cost.push_bytes;
+    CollectiveConfig config;
+    config.parameters = parameters;
+    config.data = monitor.data;
+    config.spec = scenario.protocol.collective;
+    config.optimizer = scenario.optimizer;
+    config.buckets = make_buckets(scenario, parameters);
+    config.bytes_of_one = static_cast<double>(scenario.cost.push_bytes) / static_cast<double>(total);
+    config.last = monitor.last;
+    config.evaluate_every_epochs = monitor.run.evaluate_every_epochs;
+    config.traces_buckets = scenario.trace.layers;
+    std::vector<Role> roles;
+    roles.emplace_back(Boxed(CollectiveMonitor(monitor)));
+    for (WorkerId worker = 0; worker < scenario.lambda(); ++worker) {
+        config.worker = worker;
+        config.hands_over = worker == 0 && monitor.run.learns;
+        roles.emplace_back(Boxed(CollectiveWorker(config)));
+    }
     return roles;
 }
 
@@ -225,6 +255,7 @@ std::vector<Role> averaging_roles(const Scenario& scenario, std::int64_t samples
 
 std::vector<Role> make_roles(const Scenario& scenario, std::int64_t samples, std::int64_t parameters,
                              const RunState* state) {
+    if (scenario.protocol.reduces()) return collective_roles(scenario, samples, parameters);
     if (scenario.protocol.averages()) return averaging_roles(scenario, samples, parameters, state);
     const Policy policy = make_policy(scenario.protocol, scenario.lambda());
     auto config = server_config(scenario, samples, parameters);

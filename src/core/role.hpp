@@ -12,6 +12,8 @@
 #include "core/averaging/phase_worker.hpp"
 #include "core/averaging/stream_worker.hpp"
 #include "core/boxed.hpp"
+#include "core/collective/collective_monitor.hpp"
+#include "core/collective/collective_worker.hpp"
 #include "core/overlap_worker.hpp"
 #include "core/relay.hpp"
 #include "core/scenario.hpp"
@@ -28,10 +30,10 @@ namespace rubato {
 
 /// A role is copyable, comparable and printable; it lives wherever a driver puts it.
 /// What is large or rare is boxed, so that thousands of workers lie close together.
-using Role =
-    std::variant<Boxed<Server>, Worker, Boxed<OverlapWorker>, Boxed<Relay>, Boxed<ShardWorker>, Boxed<AverageDriver>,
-                 Boxed<AverageWorker>, Boxed<ElasticServer>, Boxed<ElasticWorker>, Boxed<PhaseDriver>,
-                 Boxed<PhaseWorker>, Boxed<GossipMonitor>, Boxed<GossipWorker>, Boxed<StreamWorker>>;
+using Role = std::variant<Boxed<Server>, Worker, Boxed<OverlapWorker>, Boxed<Relay>, Boxed<ShardWorker>,
+                          Boxed<AverageDriver>, Boxed<AverageWorker>, Boxed<ElasticServer>, Boxed<ElasticWorker>,
+                          Boxed<PhaseDriver>, Boxed<PhaseWorker>, Boxed<GossipMonitor>, Boxed<GossipWorker>,
+                          Boxed<StreamWorker>, Boxed<CollectiveMonitor>, Boxed<CollectiveWorker>>;
 
 /// The one entry point. Appends to `actions` (the driver clears them); events of one role come in the order of `now`.
 void step(Role& role, Time now, const Event& event, Actions& actions);

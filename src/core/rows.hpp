@@ -249,6 +249,30 @@ struct ControllerRow {
     }
 };
 
+/// An iteration of a worker without a server; a row of iterations.csv.
+struct IterationRow {
+    WorkerId worker = 0;
+    Iterated it;
+    bool operator==(const IterationRow&) const = default;
+    template <class Self, class F>
+    static void each(Self& self, F&& field) {
+        field("worker", self.worker);
+        field("it", self.it);
+    }
+};
+
+/// A bucket of layers of a worker's gradient; a row of layers.csv.
+struct BucketRow {
+    WorkerId worker = 0;
+    BucketTimes it;
+    bool operator==(const BucketRow&) const = default;
+    template <class Self, class F>
+    static void each(Self& self, F&& field) {
+        field("worker", self.worker);
+        field("it", self.it);
+    }
+};
+
 constexpr std::string_view name(Outcome outcome) {
     constexpr std::string_view names[] = {"applied", "dropped", "cancelled", "leftover"};
     return names[static_cast<int>(outcome)];

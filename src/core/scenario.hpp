@@ -182,6 +182,30 @@ struct AveragingSpec {
     bool operator==(const AveragingSpec&) const = default;
 };
 
+/// How an allreduce is made of messages: core/collective/route.hpp.
+enum class AllreduceAlgorithm : std::uint8_t { ordered, ring, recursive_doubling, rabenseifner, tree };
+
+/// What a worker without a server does with its gradients.
+enum class CollectiveMode : std::uint8_t { sync, no_comm, layer_wise, delayed };
+/// When buckets of layers are applied: when all are there; in the order of the backward pass; as they come.
+enum class ApplyOrder : std::uint8_t { wait_all, backprop, completion };
+
+/// Protocols without a server, whose workers add their gradients up among themselves.
+struct CollectiveSpec {
+    CollectiveMode mode = CollectiveMode::sync;
+    AllreduceAlgorithm algorithm = AllreduceAlgorithm::ring;
+    AllreduceAlgorithm small = AllreduceAlgorithm::ring;  ///< for messages
+    std::int64_t small_bytes = -1;                        ///< of so many bytes at most
+    bool native = false;                                  ///< that of the MPI library instead
+    ApplyOrder order = ApplyOrder::wait_all;              ///< layer-wise
+    std::int64_t bucket_bytes = 0;                        ///< layer-wise: layers are fused up to that
+    int delay = 1;                                        ///< delayed
+    bool adaptive = false;                                ///< the delay is chosen anew
+    int max_delay = 3;                                    ///< within that,
+    int adapt_every = 20;                                 ///< after so many iterations
+    bool operator==(const CollectiveSpec&) const = default;
+};
+
 /// A policy of one's own for lambda workers: core/plugin.hpp.
 class ForeignPolicy;
 using PolicyMaker = std::function<std::unique_ptr<ForeignPolicy>(int lambda)>;
@@ -201,8 +225,14 @@ struct ProtocolSpec {
     bool cancel = false;               ///< ringmaster
     Admit admit = Admit::pace;         ///< admission
     AveragingSpec averaging;           ///< protocols that average models
+    CollectiveSpec collective;         ///< protocols without a server
     PolicyMaker plugin;                ///< plugin; empty until its file is loaded
     double warm_epochs = 0;            ///< of hardsync, with which the run begins
+    /// Whether workers reduce gradients among themselves, or none at all, without a server.
+    bool reduces() const {
+        return name == "allreduce" || name == "no-comm" || name == "delayed" || name == "adaptive-delay" || by_layers();
+    }
+    bool by_layers() const { return name == "layer-wise"; }
     /// Whether models are averaged, by roles of its own, instead of a policy's server being pushed gradients.
     bool averages() const { return averages_in_rounds() || averages_in_parts() || averages_alone() || gossips(); }
     /// Workers hand their models to each other.
@@ -327,6 +357,7 @@ struct TraceSpec {
     bool updates = true;
     bool timeline = false;
     bool events = false;
+    bool layers = false;  ///< layers.csv: every bucket of layers of protocols without a server
 };
 
 /// Seconds of a layer over a batch of samples; backward: gradients of its input and of its weights.

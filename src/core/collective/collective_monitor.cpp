@@ -1,0 +1,202 @@
+#include "core/collective/collective_monitor.hpp"
+
+#include "core/let_go.hpp"
+
+#include <algorithm>
+#include <stdexcept>
+#include <utility>
+
+namespace rubato {
+
+CollectiveMonitor::CollectiveMonitor(const MonitorConfig& config)
+    : config_(config), books_(config.run), peers_(static_cast<std::size_t>(config.run.lambda)), last_(config.last) {}
+
+void CollectiveMonitor::step(Time now, const Event& event, Actions& actions) {
+    std::visit([&](const auto& alternative) { on(now, alternative, actions); }, event);
+}
+
+// Workers begin by themselves.
+void CollectiveMonitor::on(Time now, const Start& event, Actions& actions) {
+    weights_ = event.weights;
+    if (config_.run.stop_ns) actions.add<SetTimer>(next_id(), *config_.run.stop_ns);
+    if (books_.evaluation_due()) books_.evaluate(now, next_id(), weights_, actions);
+    if (last_ == 0) pause(Status::finished, actions);
+}
+
+void CollectiveMonitor::on(Time now, const Delivered& event, Actions& actions) {
+    Peer& from = peer(event.from);
+    if (const auto* computed = std::get_if<Computed>(&event.message)) {
+        ++from.told;
+        from.next = computed->iteration + 1;
+        const GradientRow row = unapplied_row(event.from - 1, computed->gradient, Outcome::leftover);
+        books_.look_at(row);
+        rows_[computed->iteration].push_back(row);
+        if (books_.end() == Status::diverged) pause(Status::diverged, actions);
+    } else if (const auto* made = std::get_if<Made>(&event.message)) {
+        made_[made->version] = *made;
+    } else if (const auto* iterated = std::get_if<Iterated>(&event.message)) {
+        actions.iterations.push_back({event.from - 1, *iterated});
+    } else if (const auto* times = std::get_if<BucketTimes>(&event.message)) {
+        actions.buckets.push_back({event.from - 1, *times});
+    } else if (const auto* model = std::get_if<Model>(&event.message)) {
+        models_[model->version] = event.payload.buffer;
+    } else if (const auto* pause = std::get_if<Pause>(&event.message)) {
+        from.begun = pause->begun;
+        try_stop(actions);
+    } else if (const auto* bye = std::get_if<Bye>(&event.message)) {
+        from.expected = bye->pushes;
+        from.bye = true;
+    } else {
+        throw std::logic_error("a monitor was sent a message that is not for one");
+    }
+    go_on(now, actions);
+}
+
+// In their order: an evaluation is of the version that the books are at.
+void CollectiveMonitor::go_on(Time now, Actions& actions) {
+    while (taking_ == 0) {
+        if (evaluates_) {
+            const auto model = models_.find(books_.version());
+            if (model == models_.end() && weights_version_ != books_.version()) break;
+            if (model != models_.end() && weights_version_ != books_.version()) {
+                evaluate(now, actions);
+                break;
+            }
+            evaluates_ = false;
+            books_.evaluate(now, next_id(), weights_, actions);
+        }
+        const Version version = books_.version() + 1;
+        const auto made = made_.find(version);
+        const auto rows = rows_.find(version - 1);
+        const auto due = static_cast<std::size_t>(computing_in(config_.data, version - 1));
+        if (made == made_.end() || (rows == rows_.end() ? 0 : rows->second.size()) < due) break;
+        std::vector<GradientRow> stated;
+        if (rows != rows_.end()) stated = std::move(rows->second);
+        rows_.erase(version - 1);
+        std::sort(stated.begin(), stated.end(),
+                  [](const GradientRow& a, const GradientRow& b) { return a.worker < b.worker; });
+        books_.apply(made->second.time_ns, stated, made->second.learning_rate, actions);
+        made_.erase(version);
+        evaluates_ = books_.evaluation_due();
+        if (!paused_)
+            if (const auto end = books_.end()) pause(*end, actions);
+    }
+    try_finish(now, actions);
+}
+
+// What the monitor has is replaced, so that an inbox slot is free again.
+void CollectiveMonitor::evaluate(Time, Actions& actions) {
+    const auto model = models_.find(books_.version());
+    taken_version_ = model->first;
+    Mix& mix = actions.add<Mix>();
+    mix.id = taking_ = next_id();
+    mix.work = Mix::Work::adopt;
+    mix.add(model->second, 1);
+    mix.out = std::exchange(weights_, no_buffer);
+}
+
+void CollectiveMonitor::on(Time now, const Mixed& event, Actions& actions) {
+    if (taking_ == 0 || event.id != taking_) throw std::logic_error("a copy that the monitor did not ask for");
+    taking_ = 0;
+    weights_ = event.out;
+    weights_version_ = taken_version_;
+    const auto model = models_.find(taken_version_);
+    let_go(model->second, actions);
+    models_.erase(model);
+    go_on(now, actions);
+}
+
+void CollectiveMonitor::on(Time now, const Taken&, Actions& actions) {
+    --sends_under_way_;
+    try_finish(now, actions);
+}
+
+void CollectiveMonitor::on(Time now, const Evaluated& event, Actions& actions) {
+    const auto end = books_.on(event, actions);
+    if (end) pause(*end, actions);
+    try_finish(now, actions);
+}
+
+void CollectiveMonitor::on(Time now, const TimerFired&, Actions& actions) {
+    pause(Status::finished, actions);
+    try_finish(now, actions);
+}
+
+void CollectiveMonitor::on(Time now, const Interrupted&, Actions& actions) {
+    pause(Status::interrupted, actions);
+    try_finish(now, actions);
+}
+
+void CollectiveMonitor::pause(Status status, Actions& actions) {
+    if (paused_) return;
+    paused_ = true;
+    status_ = status;
+    tell_all(Pause{}, actions);
+}
+
+void CollectiveMonitor::try_stop(Actions& actions) {
+    if (stopping_ || !paused_) return;
+    std::int64_t last = 0;
+    for (const Peer& it : peers_) {
+        if (it.begun < 0) return;
+        last = std::max(last, it.begun);
+    }
+    stopping_ = true;
+    last_ = last;
+    tell_all(Stop{0, last}, actions);
+}
+
+void CollectiveMonitor::try_finish(Time now, Actions& actions) {
+    if (finished_ || !stopping_ || taking_ != 0 || evaluates_ || sends_under_way_ > 0) return;
+    for (const Peer& it : peers_)
+        if (!it.bye || it.told < it.expected) return;
+    if (books_.version() < last_) return;
+    if (models_.count(books_.version()) == 1) return evaluate(now, actions);  // which may be the last weights
+    if (books_.final_evaluation_due()) books_.evaluate(now, next_id(), weights_, actions);
+    if (books_.evaluating()) return;
+    finished_ = true;
+    let_go(weights_, actions);
+    actions.list.emplace_back(books_.finish(status_));
+}
+
+// What it has told of is in the rows; it may have begun one more.
+void CollectiveMonitor::on(Time, const PeerLost& event, Actions& actions) {
+    const Peer& lost = peer(event.peer);
+    if (lost.bye) return;
+    Push begun;
+    begun.worker_seq = lost.told;
+    // Of an epoch the last iterations may have nothing for it, and none where it has no part of the data.
+    for (std::int64_t i = 0; i <= config_.data.samples && begun.batch.count == 0; ++i)
+        begun.batch = batch_of(config_.data, event.peer - 1, lost.next + i);
+    if (begun.batch.count == 0) return;
+    GradientRow row = unapplied_row(event.peer - 1, begun, Outcome::cancelled);
+    row.pull_ns = row.begin_ns = row.end_ns = row.push_ns = -1;
+    actions.gradients.push_back(row);
+}
+
+void CollectiveMonitor::on(Time, const Abandoned& event, Actions& actions) {
+    for (const auto& [iteration, rows] : rows_) JointBooks::leave_over(rows, actions);
+    rows_.clear();
+    finished_ = true;
+    actions.list.emplace_back(Finish{event.status});
+}
+
+template <class Other>
+void CollectiveMonitor::on(Time, const Other&, Actions&) {
+    throw std::logic_error("an event that a monitor is not told of");
+}
+
+std::string CollectiveMonitor::waiting() const {
+    if (finished_) return "";
+    if (evaluates_) return "waits for the weights of version " + std::to_string(books_.version());
+    if (stopping_) return "waits for the last words of the workers";
+    if (paused_) return "waits until all workers have said what they have begun";
+    return "waits for what workers tell of their steps";
+}
+
+std::string CollectiveMonitor::describe() const {
+    return "monitor at version " + std::to_string(books_.version()) + ": " + std::to_string(books_.accepted()) +
+           " gradients applied; " + (finished_ ? "finished" : waiting());
+}
+
+}  // namespace rubato

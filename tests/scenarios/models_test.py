@@ -77,7 +77,7 @@ class Models(unittest.TestCase):
                         "cluster": {"devices": {"default": {"seconds": {"32": 0.1}}}}}))  # fmt: skip
                     done = subprocess.run([PROGRAM, "check", scenario], capture_output=True, text=True, check=False)
                     self.assertEqual((done.returncode, done.stderr), (0, ""))
-                    row = re.search(r"^layers +(\d+), of ([\d,.e+]+) parameters; forward .* s, backward .* s for a "
+                    row = re.search(r"^layers +(\d+), of ([\d,.e+]+) parameters; forward .*s, backward .*s for a "
                                     r"batch of (\d+)$", done.stdout, re.MULTILINE)
                     self.assertIsNotNone(row, done.stdout)
                     self.assertEqual((int(row[1]), int(row[3])), (len(table["layers"]), table["batch_size"]))

@@ -44,8 +44,8 @@ std::shared_ptr<const LayerTable> shared_table(const std::string& path) {
 /// A word without a slash and a dot names a table that ships; anything else is a path, relative to the scenario.
 std::string path_of(const Node& node) {
     if (node.text.find_first_of("/.") == std::string::npos) {
-        std::vector<std::string> known;
-        if (const std::string path = shipped_table(node.text, known); !path.empty()) return path;
+        const auto known = shipped_tables();
+        if (std::find(known.begin(), known.end(), node.text) != known.end()) return shipped_table(node.text);
         const std::string near = nearest(node.text, known);
         throw InputError(node.where, "cost.layers",
                          "there is no table \"" + node.text + "\"; " +

@@ -138,15 +138,18 @@ std::string models_folder() {
     return {};
 }
 
-std::string shipped_table(const std::string& name, std::vector<std::string>& known) {
+std::vector<std::string> shipped_tables() {
+    std::vector<std::string> names;
     std::error_code error;
-    const fs::path folder = models_folder();
-    for (fs::directory_iterator file(folder, error), end; !error && file != end; file.increment(error)) {
-        if (file->path().extension() == ".json") known.push_back(file->path().stem().string());
+    for (fs::directory_iterator file(models_folder(), error), end; !error && file != end; file.increment(error)) {
+        if (file->path().extension() == ".json") names.push_back(file->path().stem().string());
     }
-    std::sort(known.begin(), known.end());
-    const bool there = std::binary_search(known.begin(), known.end(), name);
-    return there ? (folder / (name + ".json")).string() : std::string();
+    std::sort(names.begin(), names.end());
+    return names;
+}
+
+std::string shipped_table(const std::string& name) {
+    return (fs::path(models_folder()) / (name + ".json")).string();
 }
 
 }  // namespace rubato::cli

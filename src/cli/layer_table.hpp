@@ -64,7 +64,10 @@ LayerTable read_layer_table(const std::string& path);
 /// The folder of the tables that ship: of the source tree, of the installation, or where it was built.
 std::string models_folder();
 
-/// The path of a table that ships, such as "alexnet"; empty where there is none. `known`: is given all names.
-std::string shipped_table(const std::string& name, std::vector<std::string>& known);
+/// Names of the tables in there, such as "alexnet", in alphabetical order; none where there is no folder.
+std::vector<std::string> shipped_tables();
+
+/// The path of such a table, whether it is there or not.
+std::string shipped_table(const std::string& name);
 
 }  // namespace rubato::cli

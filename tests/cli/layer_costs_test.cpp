@@ -148,12 +148,13 @@ TEST_CASE("what does not go with layers is refused in one line") {
         {R"("layers": [{"bytes": 8}], "layers_rate": 3)", "cost.layers_rate: goes with cost.layers that name a table"},
         {R"("layers": [{"bytes": 0.4}])",
          "cost.layers[0].bytes: expected a number from 1 to 1000000000000000 or a string with a unit such as "
-         "\"350kB\", found the number 0.4"},
+         "\"350kB\" or \"1MiB\", found the number 0.4"},
         {R"("layers": [{"bytes": 9e18}, {"bytes": 9e18}])",
          "cost.layers[0].bytes: expected a number from 1 to 1000000000000000 or a string with a unit such as "
-         "\"350kB\", found the number 9e+18"},
+         "\"350kB\" or \"1MiB\", found the number 9e+18"},
         {R"("layers": [{"bytes": 8, "forward_s": -1, "backward_s": 1}])",
-         "cost.layers[0].forward_s: expected a number from 0 to 1000000 or a string with a unit such as \"10us\", "
+         "cost.layers[0].forward_s: expected a number from 0 to 1000000 or a string with a unit such as \"10us\" or "
+         "\"5ms\", "
          "found "
          "the number -1"},
         {R"("layers": "")", "cost.layers: expected some text, found an empty string"},

@@ -3,6 +3,7 @@
 Usage: models_test.py RUBATO ROOT FILE... with files of ROOT/scenarios.
 """
 
+import csv
 import json
 import re
 import subprocess
@@ -33,6 +34,12 @@ MACS = {"alexnet": 724.4, "googlenet": 1582.7, "vgg-a": 7609.1, "resnet34": 3663
 def tables() -> dict[str, dict]:
     """By name."""
     return {Path(name).stem: json.loads((ROOT / "scenarios" / name).read_text()) for name in FILES}
+
+
+def scenario(layers: str) -> dict:
+    """A small one."""
+    return {"cost": {"layers": layers}, "protocol": {"name": "async"}, "workers": {"count": 2, "batch_size": 32},
+            "data": {"samples": 320}, "cluster": {"devices": {"default": {"seconds": {"32": 0.1}}}}}
 
 
 class Models(unittest.TestCase):
@@ -70,17 +77,29 @@ class Models(unittest.TestCase):
         for name, table in tables().items():
             for layers in (name, str(ROOT / f"scenarios/models/{name}.json")):
                 with self.subTest(layers), tempfile.TemporaryDirectory() as work:
-                    scenario = Path(work) / "s.json"
-                    scenario.write_text(json.dumps({
-                        "cost": {"layers": layers}, "protocol": {"name": "async"},
-                        "workers": {"count": 2, "batch_size": 32}, "data": {"samples": 320},
-                        "cluster": {"devices": {"default": {"seconds": {"32": 0.1}}}}}))  # fmt: skip
-                    done = subprocess.run([PROGRAM, "check", scenario], capture_output=True, text=True, check=False)
+                    path = Path(work) / "s.json"
+                    path.write_text(json.dumps(scenario(layers)))
+                    done = subprocess.run([PROGRAM, "check", path], capture_output=True, text=True, check=False)
                     self.assertEqual((done.returncode, done.stderr), (0, ""))
-                    row = re.search(r"^layers +(\d+), of ([\d,.e+]+) parameters; forward .* s, backward .* s for a "
+                    row = re.search(r"^layers +(\d+), of ([\d,.e+]+) parameters; forward .*s, backward .*s for a "
                                     r"batch of (\d+)$", done.stdout, re.MULTILINE)
                     self.assertIsNotNone(row, done.stdout)
                     self.assertEqual((int(row[1]), int(row[3])), (len(table["layers"]), table["batch_size"]))
+
+    def test_sweeps_show_the_names_of_tables_and_their_rates(self) -> None:
+        with tempfile.TemporaryDirectory() as name:
+            work = Path(name)
+            (work / "base.json").write_text(json.dumps(scenario("alexnet")))
+            (work / "sweep.json").write_text(json.dumps({
+                "base": "base.json",
+                "axes": {"cost.layers": ["googlenet", "vgg-a"], "cost.layers_rate": ["5Tf", 1e12]}}))
+            done = subprocess.run([PROGRAM, "sweep", work / "sweep.json", "--out", work / "out", "--quiet"],
+                                  capture_output=True, text=True, check=False)
+            self.assertEqual((done.returncode, done.stderr), (0, ""))
+            with open(work / "out/results.csv", encoding="utf-8", newline="") as file:
+                rows = list(csv.DictReader(file))
+            self.assertEqual(sorted((row["cost.layers"], row["cost.layers_rate"]) for row in rows),
+                             [("googlenet", "1e+12"), ("googlenet", "5Tf"), ("vgg-a", "1e+12"), ("vgg-a", "5Tf")])
 
 
 if __name__ == "__main__":

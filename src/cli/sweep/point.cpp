@@ -64,14 +64,17 @@ std::uint64_t platform_hash(const Node& tree) {
     return hash.value();
 }
 
-/// Names of profiles that are swept over; the resolved scenario holds their figures instead.
-std::map<std::string, Node> profile_names(const Node& tree, const std::vector<std::string>& swept) {
+/// Names of profiles and layer tables that are swept over, and rates of the latter; the resolved scenario holds their
+/// figures instead.
+std::map<std::string, Node> file_names(const Node& tree, const std::vector<std::string>& swept) {
     std::map<std::string, Node> names;
     for (const auto& key : swept) {
         const bool profile =
             key == "cluster.profile" || (key.starts_with("cluster.devices.") && key.ends_with(".profile"));
-        const Node* value = profile ? value_at(tree, key) : nullptr;
-        if (value) names[key] = *value;
+        const Node* value = value_at(tree, key);
+        const bool table =
+            key == "cost.layers_rate" || (key == "cost.layers" && value && value->is(Node::Kind::string));
+        if (value && (profile || table)) names[key] = *value;
     }
     return names;
 }
@@ -158,7 +161,7 @@ Setting Resolver::resolve(SettingId id) const {
     }
     std::vector<std::string> notes;
     settle_layers(tree, notes);
-    const auto profiles = profile_names(tree, sweep_.swept);
+    const auto names = file_names(tree, sweep_.swept);
     Setting setting;
     setting.loaded = resolve_layers(std::move(tree), sweep_.base_name);
     complete_sizes(setting.loaded);
@@ -166,8 +169,8 @@ Setting Resolver::resolve(SettingId id) const {
     setting.label = variant.label;
     const Node& resolved = setting.loaded.tree;
     for (const auto& key : sweep_.swept) {
-        const auto profile = profiles.find(key);
-        setting.cells.push_back(csv_cell(profile == profiles.end() ? value_at(resolved, key) : &profile->second));
+        const auto named = names.find(key);
+        setting.cells.push_back(csv_cell(named == names.end() ? value_at(resolved, key) : &named->second));
     }
     Hash hash;
     hash.add(resolved, true);

@@ -244,7 +244,7 @@ struct ProtocolSpec {
     bool averages_in_phases() const { return name == "mpca"; }
     bool streams() const { return name == "streaming-diloco"; }
     /// Whether sums of what workers have go on beside their steps.
-    bool averages_beside() const { return averages_in_parts() || gossips(); }
+    bool sums_beside() const { return averages_in_parts() || gossips() || reduces(); }
     /// In rounds of all workers.
     bool averages_in_rounds() const {
         return name == "sparknet" || name == "local-sgd" || name == "diloco" || streams();
@@ -405,7 +405,7 @@ struct Scenario {
     bool has_relays() const { return topology == "tree" || topology == "tree-downcast"; }
     /// Whether every message is from or to the one server: a star whose workers do not talk with each other.
     bool all_pass_server() const {
-        return topology == "star" && !protocol.averages_in_rounds() && !protocol.averages_beside();
+        return topology == "star" && !protocol.averages_in_rounds() && !protocol.sums_beside();
     }
 };
 

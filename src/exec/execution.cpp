@@ -41,7 +41,7 @@ Seat& Execution::seat_role(Role role, RoleId id, BufferId weights) {
         seat.compute_lane = std::make_unique<Lane>();
         seat.workspace = input_.task->workspace();
         // Parts are put into their places, and shares are added up, beside the computation.
-        if ((scenario_.topology == "sharded" && scenario_.workers.overlaps()) || scenario_.protocol.averages_beside())
+        if ((scenario_.topology == "sharded" && scenario_.workers.overlaps()) || scenario_.protocol.sums_beside())
             seat.apply_lane = std::make_unique<Lane>();
     }
     mail(id, Start{office_.share(weights), id == 0 ? first_trend() : no_buffer});

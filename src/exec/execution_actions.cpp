@@ -122,7 +122,7 @@ void Execution::act(Seat& seat, const Mix& action) {
     for (std::int32_t i = 0; i < action.term_count; ++i)
         if (action.terms[i].buffer != action.out) office_.retain(action.terms[i].buffer);
     const auto job = office_.locked([&](auto& pool) { return learn::resolve(action, out, pool); });
-    if (seat.id == 0 && action.work == Mix::Work::update) seat.weights = out;
+    if (seat.id == 0 && (action.work == Mix::Work::update || action.work == Mix::Work::adopt)) seat.weights = out;
     give(*(seat.compute_lane && !action.beside ? seat.compute_lane : seat.apply_lane), [this, &seat, job, action, out] {
         const Time begin = clock();
         learn::run(job);
@@ -157,7 +157,7 @@ void Execution::act(Seat& seat, const Fold& action) {
         seat.id == 0 ? learn::run(job, optimizer_) : learn::run(job);
         if (input_.emulated) pad(begin, input_.emulated->of(seat.id).push_s);
         const Time end = clock();
-        {
+        if (serves(seat.id)) {
             std::lock_guard lock(report_mutex_);
             ++totals(seat.id).pushes;
             totals(seat.id).push_ns += end - begin;

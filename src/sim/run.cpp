@@ -52,6 +52,7 @@ Run::Run(const RunInput& input, Network& network, const Placement& placement)
     report_.virtual_clock = true;
     servers_.resize(roles_.size() - static_cast<std::size_t>(scenario_.lambda()));
     for (RoleId role = scenario_.lambda() + 1; role < fault_role_; ++role) server(role).role = role;
+    if (scenario_.protocol.by_layers()) buckets_ = make_buckets(scenario_, input.parameters);
     if (input.resume == nullptr) return;
     const auto& head = input.resume->head;
     start_ns_ = head.roles.server.now_ns;
@@ -255,6 +256,14 @@ void Run::process(Due& due) {
         if (const auto* delivered = std::get_if<Delivered>(&due.event)) {
             if (delivered->payload.buffer != no_buffer) release(delivered->payload.buffer, now_);
             return;
+        }
+    }
+    if (const auto* layer = std::get_if<LayerReady>(&due.event)) {
+        // The computation may have ended earlier than it was to.
+        if (seat.compute == nullptr || std::get<GradientReady>(seat.compute->event).id != layer->id) return;
+        if (seat.compute->job >= 0) {
+            late_->run();
+            pool_->wait(*jobs_[static_cast<std::size_t>(seat.compute->job)]);
         }
     }
     if (auto* ready = std::get_if<GradientReady>(&due.event)) {

@@ -157,6 +157,12 @@ private:
     trace::ServerRow& server(RoleId role) {
         return servers_[role == 0 ? 0 : static_cast<std::size_t>(role - scenario_.lambda())];
     }
+    void tell_layers(RoleId role, ActionId id, BufferId gradient, Time begin, Time end);
+    double part_of_replica(RoleId role, std::int64_t count) const;
+    /// What shards, or a worker without a server, hand over to be evaluated.
+    bool for_evaluation(RoleId role, const Send& action) const {
+        return serves(action.to) && (serves(role) ? shards_.any() : scenario_.protocol.reduces());
+    }
     const ServerSeconds& seconds_of(RoleId role) const {
         return server_seconds_.size() == 1 ? server_seconds_.front()
                                            : server_seconds_[static_cast<std::size_t>(shards_.shard_of(role))];
@@ -209,6 +215,7 @@ private:
     Network& network_;
     const Placement& placement_;
     const Shards shards_;
+    std::vector<Bucket> buckets_;                ///< of protocols by layers
     const std::int64_t elements_;                ///< of a model; where there is none, bytes of a gradient message
     std::vector<ServerSeconds> server_seconds_;  ///< one, or by shard
     std::vector<Role> roles_;

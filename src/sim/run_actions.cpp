@@ -70,7 +70,7 @@ void Run::send_control(RoleId role, Time now, const Send& action) {
         report_.bytes += static_cast<std::int64_t>(control_bytes);
         return;
     }
-    // What shards hand over for an evaluation takes nothing of the cluster, as the evaluation does.
+    // What is handed over for an evaluation takes nothing of the cluster, as the evaluation does.
     auto& payload = std::get<Delivered>(due.event).payload;
     payload.buffer = buffers_.share(payload.buffer, -1);
     ++report_.messages;
@@ -82,8 +82,7 @@ void Run::act(RoleId role, Time now, const Send& action) {
         const Seat& receiver = seats_[static_cast<std::size_t>(action.to)];
         if (receiver.down() || receiver.finished) return complete(role, now, Taken{action.id, now});
     }
-    if (action.payload.buffer == no_buffer || (serves(role) && serves(action.to) && shards_.any()))
-        return send_control(role, now, action);
+    if (action.payload.buffer == no_buffer || for_evaluation(role, action)) return send_control(role, now, action);
     buffers_.retain(action.payload.buffer);
     const bool pushes = action.channel == Channel::gradient;
     Flow flow;
@@ -104,7 +103,7 @@ void Run::act(RoleId role, Time now, const Send& action) {
     const FlowId id = transport_.create(flow);
     Time at = now;
     const Time begin = std::max(now, apply_free_ns_[static_cast<std::size_t>(role)]);
-    if (scenario_.protocol.averages()) {
+    if (scenario_.protocol.averages() || scenario_.protocol.reduces()) {
         const double takes = scenario_.cluster.exchange.send(flow.bytes);
         if (takes > 0) at = occupy_apply(role, now, takes);
     }
@@ -165,6 +164,17 @@ void Run::act(RoleId role, Time now, const Compute& action) {
     due.job = job;
     due.weights = action.weights;
     seat.compute = &due;
+    if (action.by_layers && !seat.stalled) tell_layers(role, action.id, gradient, begin, seat.compute_free_ns);
+}
+
+// The last bucket comes with the gradient.
+void Run::tell_layers(RoleId role, ActionId id, BufferId gradient, Time begin, Time end) {
+    const auto at = [&](double part) { return begin + std::llround(part * static_cast<double>(end - begin)); };
+    for (const Bucket& bucket : buckets_) {
+        if (&bucket == &buckets_.back()) break;
+        Due& due = queue_.complete(at(bucket.end), role);
+        emplace_in<LayerReady>(due.event, id, gradient, bucket.range.first, at(bucket.begin), at(bucket.end));
+    }
 }
 
 void Run::act(RoleId role, Time now, const Cancel& action) {
@@ -212,10 +222,10 @@ void Run::act(RoleId role, Time now, const Mix& action) {
         learn::run(learn::resolve(action, out, buffers_));
     }
     if (!in_place && action.out != no_buffer) release(action.out, now);
-    if (role == 0 && action.work == Mix::Work::update) server_weights_ = out;
+    if (role == 0 && (action.work == Mix::Work::update || action.work == Mix::Work::adopt)) server_weights_ = out;
     const ServerSeconds& seconds = seconds_of(role);
     const bool copies = action.work == Mix::Work::copy;
-    const double takes = action.work == Mix::Work::sum      ? seconds.push
+    const double takes = action.work == Mix::Work::sum      ? seconds.push * part_of_replica(role, action.count)
                          : action.work == Mix::Work::update ? seconds.update
                                                             : 0;
     // What takes no time waits for nothing.
@@ -241,15 +251,23 @@ void Run::act(RoleId role, Time now, const Fold& action) {
         learn::run(learn::resolve(action, accumulator, buffers_, kept_), *optimizer_);
     }
     const Time begin = std::max(now, apply_free_ns_[static_cast<std::size_t>(role)]);
-    const Time end = occupy_apply(role, now, seconds_of(role).push);
-    auto& totals = server(role);
-    ++totals.pushes;
-    totals.push_ns += end - begin;
-    span(role, "apply", begin, end);
+    const Time end = occupy_apply(role, now, seconds_of(role).push * part_of_replica(role, action.count));
+    if (serves(role)) {
+        auto& totals = server(role);
+        ++totals.pushes;
+        totals.push_ns += end - begin;
+    }
+    if (end > begin) span(role, "apply", begin, end);
     complete(role, end, Folded{action.id, accumulator});
 }
 
-// What it takes is part of the seconds of a gradient.
+// A part of what it takes for all elements, where replicas have parts at all.
+double Run::part_of_replica(RoleId role, std::int64_t count) const {
+    if (serves(role) || !scenario_.protocol.reduces() || count == 0) return 1;
+    return static_cast<double>(count) / static_cast<double>(elements_);
+}
+
+// What it takes is part of the seconds of a gradient, but where a replica is all that there is.
 void Run::step_of_worker(RoleId role, Time now, const Update& action) {
     const bool in_place = buffers_.sole(action.weights);
     const BufferId to = in_place ? action.weights : buffers_.allocate();
@@ -264,7 +282,10 @@ void Run::step_of_worker(RoleId role, Time now, const Update& action) {
                    own->second);
     }
     if (!in_place) release(action.weights, now);
-    complete(role, now, Applied{action.id, to});
+    Time end = now;
+    if (scenario_.protocol.reduces()) end = after(now, seconds_of(role).update * part_of_replica(role, action.count));
+    if (end > now) span(role, "apply", now, end);
+    complete(role, end, Applied{action.id, to});
 }
 
 void Run::act(RoleId role, Time now, const Update& action) {

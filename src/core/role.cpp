@@ -210,14 +210,16 @@ std::vector<Role> averaging_roles(const Scenario& scenario, std::int64_t samples
         const auto parts = phase_parts(scenario, parameters);
         roles.emplace_back(Boxed(PhaseDriver({config.run, config.data, phases, parts, spread}, saved)));
         for (WorkerId worker = 0; worker < scenario.lambda(); ++worker)
-            roles.emplace_back(Boxed(PhaseWorker({worker, parameters, config.data, phases, parts, spread}, its(worker))));
+            roles.emplace_back(
+                Boxed(PhaseWorker({worker, parameters, config.data, phases, parts, spread}, its(worker))));
         return roles;
     }
     // Without a model to learn, chunks are of the bytes of a message.
     if (spread.swarm && parameters <= 0) parameters = config.run.parameters = scenario.cost.push_bytes;
     roles.emplace_back(Boxed(AverageDriver(config, saved)));
     for (WorkerId worker = 0; worker < scenario.lambda(); ++worker)
-        roles.emplace_back(Boxed(AverageWorker({worker, parameters, config.data, config.averaging.gradients, spread}, its(worker))));
+        roles.emplace_back(
+            Boxed(AverageWorker({worker, parameters, config.data, config.averaging.gradients, spread}, its(worker))));
     return roles;
 }
 

@@ -362,11 +362,11 @@ private:
     };
     Boundary boundary_;
     Saving saving_;
-    bool resumes_ = false;       ///< made from a saved state, and not yet started
-    bool resumed_ = false;       ///< workers hold nothing before their first word
-    bool begun_ = false;         ///< the workers have had their first word
-    DealtAgain again_;           ///< see ServerState
-    bool interrupted_ = false;   ///< a signal came during an update
+    bool resumes_ = false;      ///< made from a saved state, and not yet started
+    bool resumed_ = false;      ///< workers hold nothing before their first word
+    bool begun_ = false;        ///< the workers have had their first word
+    DealtAgain again_;          ///< see ServerState
+    bool interrupted_ = false;  ///< a signal came during an update
 
     std::vector<std::int64_t> idle_after_;  ///< by worker: pushes after which shard 0 says it is idle; empty: of none
     /// Parts that shard 0 has asked for: once the weights are of this version, and whether it is the last time.

@@ -23,10 +23,10 @@ ROUNDS_SHOWN = 12  # in the window, where nobody asks for another one
 ROWS_MAX = 40
 
 
-def row_of(rounds: pd.DataFrame) -> pd.Series:
+def row_of(rounds: pd.DataFrame, part: str = "shard") -> pd.Series:
     """What a row of the picture is: a shard, the worker of an exchange, or the whole model."""
     shard, worker = rounds["shard"].astype("Int64"), rounds["worker"].astype("Int64")
-    names = "shard " + shard.astype(str)
+    names = part + " " + shard.astype(str)
     names = names.where(shard.notna(), "worker " + worker.astype(str))
     return names.where(shard.notna() | worker.notna(), "model")
 
@@ -34,6 +34,7 @@ def row_of(rounds: pd.DataFrame) -> pd.Series:
 def spans_of(run: Run) -> pd.DataFrame:
     """The stages of rounds.csv, one a row: row, stage, begin_ns, end_ns, round. Refused where there are none."""
     rounds = run.rounds
+    streams = run.protocol == "streaming-diloco"
     if "shard" not in rounds:
         rounds = rounds.assign(shard=pd.array([pd.NA] * len(rounds), dtype="Int64"))
     parts = []
@@ -42,7 +43,10 @@ def spans_of(run: Run) -> pd.DataFrame:
         known = rounds[rounds[f"{stage}_end_ns"].notna() & rounds[f"{stage}_begin_ns"].notna()]
         if stage == "compute":
             known = known[known["shard"].isna()]
-        parts.append(pd.DataFrame({"row": row_of(known), "stage": stage, "round": known["round"],
+        # An exchange of a fragment begins with the broadcast of the one before it.
+        if streams and stage == "broadcast":
+            known = known.assign(shard=(known["shard"] - 1) % (rounds["shard"].max() + 1))
+        parts.append(pd.DataFrame({"row": row_of(known, "fragment" if streams else "shard"), "stage": stage, "round": known["round"],
                                    "begin_ns": known[f"{stage}_begin_ns"].astype("int64"),
                                    "end_ns": known[f"{stage}_end_ns"].astype("int64")}))
     spans = pd.concat(parts, ignore_index=True)

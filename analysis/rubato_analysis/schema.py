@@ -91,6 +91,8 @@ TABLES: dict[str, dict[str, str]] = {
         "idle_s": "float64",
         "bytes_in": "int64",
         "bytes_out": "int64",
+        "receiving_s": "float64",
+        "sending_s": "float64",
     },
     "controller": {
         "time_ns": "int64",

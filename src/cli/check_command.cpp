@@ -330,9 +330,13 @@ int check_command(const std::string& path, const std::vector<std::string>& sets,
         row("estimate", "none: only time or a target ends the run");
         return exit_finished;
     }
-    row("estimate", fmt::format("at most {} gradients and {} updates (by {}), {} messages, {} over the network",
-                                count_text(*plan.gradients), count_text(*plan.updates), plan.limited_by,
-                                count_text(*plan.messages), bytes_text(*plan.network_bytes)));
+    // Without rounds the end of the run finds workers with steps that are in no joint model yet.
+    const auto& protocol = scenario.protocol;
+    const bool beyond = protocol.averages_alone() || protocol.averages_in_parts() || protocol.gossips();
+    row("estimate", fmt::format("{} {} gradients and {} updates (by {}), {} messages, {} over the network",
+                                beyond ? "about" : "at most", count_text(*plan.gradients), count_text(*plan.updates),
+                                plan.limited_by, count_text(*plan.messages), bytes_text(*plan.network_bytes)));
+    if (beyond) row("", "steps that are in no joint model when the run ends come on top");
     if (traits_of(scenario).drops)
         row("", "gradients that are dropped or given up come on top: each is computed again");
     row("", fmt::format("at least {} of virtual time; roughly {} to simulate here; about {} on disk",

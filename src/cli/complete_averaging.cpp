@@ -122,8 +122,10 @@ void check_run(const Node& root, const std::string& its) {
     // Those that exchange parts beside steps, or with one peer alone, have no word on who is there.
     const std::string& name = root.at("protocol").at("name").text;
     const bool survives = name != "streaming-diloco" && name != "gosgd";
-    if (!root.at("faults").items.empty() && !survives)
-        refuse(root.at("faults").items.front(), "faults[0]", its + "goes on with all workers: not yet built");
+    const auto& faults = root.at("faults").items;
+    for (std::size_t i = 0; i < faults.size() && !survives; ++i)
+        if (faults[i].find("workers") || faults[i].find("hosts"))
+            refuse(faults[i], "faults[" + std::to_string(i) + "]", its + "goes on with all workers: not yet built");
     if (const Node* mode = root.at("evaluate").find("mode"); mode != nullptr && mode->text == "pause")
         refuse(*mode, "evaluate.mode", "not yet built for protocols that average: expected \"deferred\" or \"rank\"");
     if (const Node* updates = root.at("stop").find("updates"); updates != nullptr && its == "\"gosgd\" ")
@@ -150,9 +152,14 @@ void check_phases(const Node& root, const Scenario& scenario, std::int64_t param
     if (static_cast<int>(parts.size()) == phases.shards && !empty) return;
     const bool layers = phases.by_layers && phases.sizes.empty() && !scenario.layers.empty();
     const std::string what = scenario.protocol.streams() ? "fragments" : "shards";
+    if (!phases.sizes.empty())
+        refuse(protocol.at("sizes"), "protocol.sizes",
+               "one of the shards would be empty: expected sizes that are nearer to each other");
+    const std::size_t count = scenario.layers.size();
     refuse(layers ? protocol.at("split") : protocol.at(what), layers ? "protocol.split" : "protocol." + what,
-           layers ? "the model has " + std::to_string(scenario.layers.size()) + " layers, and there are to be " +
-                        std::to_string(phases.shards) + " " + what + ": expected fewer of them, or \"bytes\""
+           layers ? "the model has " + std::to_string(count) + (count == 1 ? " layer" : " layers") +
+                        ", and there are to be " + std::to_string(phases.shards) + " " + what +
+                        ": expected fewer of them, or \"bytes\""
                   : "one of the " + what + " would be empty: expected fewer of them");
 }
 

@@ -112,12 +112,11 @@ void take_tables(const LoggedRun& run, const std::string& directory) {
     std::error_code error;
     fs::remove_all(trace::checkpoint_folder(directory), error);
     const trace::TableSizes& sizes = head.recorder.tables;
-    const std::pair<const char*, std::int64_t> tables[] = {
-        {"gradients.csv", sizes.gradients},
-                                                            {"updates.csv", sizes.updates},
-                                                            {"evals.csv", sizes.evals},
-                                                            {"rounds.csv", sizes.rounds},
-                                                            {"exchanges.csv", sizes.exchanges}};
+    const std::pair<const char*, std::int64_t> tables[] = {{"gradients.csv", sizes.gradients},
+                                                           {"updates.csv", sizes.updates},
+                                                           {"evals.csv", sizes.evals},
+                                                           {"rounds.csv", sizes.rounds},
+                                                           {"exchanges.csv", sizes.exchanges}};
     for (const auto& [name, size] : tables) {
         if (size < 0) continue;
         const fs::path from = fs::path(run.directory) / name;

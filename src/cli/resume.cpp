@@ -258,10 +258,11 @@ namespace {
 // Rounds of all workers begin from the joint model alone, as a resumed run does; optimizers of workers begin anew.
 std::string averaging_resume(const Scenario& scenario) {
     const ProtocolSpec& protocol = scenario.protocol;
-    const bool rounds = !protocol.averages_alone() && !protocol.averages_in_phases() && !protocol.gossips() &&
-                        !protocol.streams();
+    const bool rounds =
+        !protocol.averages_alone() && !protocol.averages_in_phases() && !protocol.gossips() && !protocol.streams();
     if (!rounds)
-        return "legal: all workers begin anew from the joint model of the last checkpoint; no sample counts twice or is "
+        return "legal: all workers begin anew from the joint model of the last checkpoint; no sample counts twice or "
+               "is "
                "lost";
     if (protocol.averaging.gradients || scenario.optimizer.name == "sgd")
         return "exact: the same weights, bit for bit, as a run that nothing disturbed";

@@ -42,7 +42,7 @@ void Execution::restore_totals() {
     report_.control_messages = totals.control_messages;
     report_.bytes = totals.bytes;
     server_ = totals.server;
-    if (!input_.resume->velocity.empty()) optimizer_.restore(input_.resume->velocity);
+    optimizer_.restore(input_.resume->velocity);
 }
 
 // Those whose figures were not there when the state was saved are under way again.

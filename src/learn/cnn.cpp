@@ -109,8 +109,12 @@ public:
             }
             for (int i = 0; i < n; i++)
                 for (int k = 0; k < classes_; k++) gradient[biases_ + k] += slopes[i * classes_ + k];
+            const bool last = first + slice >= count;
+            if (last) scratch.tell(matrix_);
             MatrixMap(plan.feature_slopes(), n, features_).noalias() = dy * w;
-            plan.backward(gradient, first > 0);
+            plan.backward(gradient, first > 0, [&](std::int64_t begin) {
+                if (last) scratch.tell(begin);
+            });
         }
         return loss;
     }

@@ -79,6 +79,7 @@ public:
             MatrixMap(gradient + layer.weights, layer.outputs, layer.inputs).noalias() = dy.transpose() * x;
             sum_rows(slope, count, layer.outputs, gradient + layer.biases);
             if (l == 0) break;
+            scratch.tell(layer.weights);
             float* below = memory.slopes[l % 2].data();
             const ConstMatrixMap w(weights + layer.weights, layer.outputs, layer.inputs);
             MatrixMap(below, count, layer.inputs).noalias() = dy * w;

@@ -4,6 +4,7 @@
 #include "learn/dataset.hpp"
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <vector>
@@ -20,6 +21,11 @@ struct Score {
 class Scratch {
 public:
     virtual ~Scratch() = default;
+    /// As Workspace::on_layers; null: nobody wants to know.
+    const std::function<void(std::int64_t first)>* on_layers = nullptr;
+    void tell(std::int64_t first) const {
+        if (on_layers != nullptr && *on_layers) (*on_layers)(first);
+    }
 };
 
 /// Immutable; const members may be called from several threads, each with its own scratch.

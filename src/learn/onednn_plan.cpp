@@ -259,8 +259,7 @@ const float* OneDnnPlan::forward(const float* weights, const float* input) {
     return static_cast<const float*>(features_.get_data_handle());
 }
 
-void OneDnnPlan::backward(float* gradient, bool add) {
-    for (std::size_t s = stages_.size(); s-- > 0;) run(stages_[s].backward);
+void OneDnnPlan::backward(float* gradient, bool add, const std::function<void(std::int64_t)>& done) {
     const auto put = [&](const memory& from, std::int64_t first) {
         const auto* values = static_cast<const float*>(from.get_data_handle());
         const auto count = static_cast<std::int64_t>(from.get_desc().get_size() / sizeof(float));
@@ -271,9 +270,12 @@ void OneDnnPlan::backward(float* gradient, bool add) {
             std::copy_n(values, count, to);
         }
     };
-    for (const Stage& stage : stages_) {
+    for (std::size_t s = stages_.size(); s-- > 0;) {
+        const Stage& stage = stages_[s];
+        run(stage.backward);
         put(stage.filter_slopes, stage.shape.weights);
         put(stage.bias_slopes, stage.shape.biases);
+        if (s > 0) done(stage.shape.weights);
     }
 }
 

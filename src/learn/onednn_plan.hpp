@@ -5,6 +5,7 @@
 #include <dnnl.hpp>
 
 #include <cstdint>
+#include <functional>
 #include <utility>
 #include <vector>
 
@@ -46,7 +47,8 @@ public:
     float* feature_slopes() { return static_cast<float*>(slopes_.get_data_handle()); }
 
     /// Gradients of the stages' weights and biases to the last `forward`: written (add false) or added to `gradient`.
-    void backward(float* gradient, bool add);
+    /// done(first): elements of the gradient from `first` on do not change any more; the last stage is done with the call.
+    void backward(float* gradient, bool add, const std::function<void(std::int64_t)>& done);
 
 private:
     struct Call {

@@ -61,6 +61,7 @@ Optimizer::Optimizer(const OptimizerSpec& spec, std::int64_t parameters, int wor
 }
 
 void Optimizer::restore(std::span<const float> state) {
+    if (state.empty()) return;
     if (state.size() != static_cast<std::size_t>(arrays()) * parameters_)
         throw std::invalid_argument("an optimizer's state of another size");
     state_.assign(state.begin(), state.end());

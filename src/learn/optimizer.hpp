@@ -61,7 +61,7 @@ public:
     std::span<const float> state() const { return state_; }
     /// Arrays of state, each as long as the weights.
     int arrays() const { return own_arrays_ + compensation_.arrays(); }
-    /// Goes on with that of another one with the same settings, after a step of it.
+    /// Goes on with that of another one with the same settings; empty: as at the beginning.
     void restore(std::span<const float> state);
 
 private:

@@ -70,6 +70,7 @@ public:
         memory.ids.resize(static_cast<std::size_t>(batch.count));
         sampler_.sample_ids(worker, batch, memory.ids);
         collect(data_.train, memory.ids, memory);
+        memory.scratch->on_layers = &workspace.on_layers;
         return network_->gradient(weights.data(), memory.images.data(), memory.labels.data(), batch.count,
                                   gradient.data(), *memory.scratch) /
                batch.count;

@@ -17,6 +17,9 @@ namespace rubato::learn {
 class Workspace {
 public:
     virtual ~Workspace() = default;
+    /// Where somebody wants to know: called by gradient(), on its thread, each time that elements from `first` on to
+    /// the end do not change any more, but for the last time, which is its end.
+    std::function<void(std::int64_t first)> on_layers;
 };
 
 /// Runs n independent jobs 0..n-1, perhaps at once, and returns when all are done.

@@ -51,6 +51,8 @@ Run::Run(const RunInput& input, Network& network, const Placement& placement)
     report_.backend = "sim";
     report_.virtual_clock = true;
     servers_.resize(roles_.size() - static_cast<std::size_t>(scenario_.lambda()));
+    moving_.resize(servers_.size());
+    for (auto& it : servers_) it.receiving_ns = it.sending_ns = 0;
     for (RoleId role = scenario_.lambda() + 1; role < fault_role_; ++role) server(role).role = role;
     if (scenario_.protocol.by_layers()) buckets_ = make_buckets(scenario_, input.parameters);
     if (input.resume == nullptr) return;
@@ -60,6 +62,8 @@ Run::Run(const RunInput& input, Network& network, const Placement& placement)
     report_.control_messages = head.totals.control_messages;
     report_.bytes = head.totals.bytes;
     servers_.front() = head.totals.server;
+    for (Time* moving : {&servers_.front().receiving_ns, &servers_.front().sending_ns})
+        *moving = std::max<Time>(0, *moving);
     if (optimizer_) optimizer_->restore(input.resume->velocity);
 }
 
@@ -228,16 +232,14 @@ void Run::deliver(FlowId id, Time now) {
     const Time at = std::max(now, delivered.started_ns);
     delivered.started_ns = due.taken.started_ns = flow.started_ns;
     due.sender = flow.from;
+    if (host_of(flow.from) != host_of(flow.to)) count_moving(flow, now, -1);
     const BufferId sent = delivered.payload.buffer;
     delivered.payload.buffer = buffers_.share(sent, flow.channel_index);
     // What a worker passes on is relayed, too.
     const bool up = flow.channel == Channel::gradient;
     const char* kind = up == serves(flow.from) ? "relay" : up ? "push" : "pull";
     span(flow.from, kind, flow.started_ns, now, flow.to, flow.bytes);
-    if (crashes_in_a_row_ > 0 && flow.channel == Channel::gradient) {
-        crashes_in_a_row_ = 0;
-        crashed_in_a_row_.clear();
-    }
+    if (flow.channel == Channel::gradient && !scenario_.protocol.averages()) forget_crashes();
     if (serves(flow.to)) server(flow.to).bytes_in += static_cast<std::int64_t>(flow.bytes);
     queue_.schedule(due, at, flow.to, flow.from, static_cast<int>(flow.channel));
     release(sent, now);
@@ -290,11 +292,16 @@ void Run::process(Due& due) {
     hand(due.to, now_, due.event);
 }
 
+void Run::forget_crashes() {
+    if (std::exchange(crashes_in_a_row_, 0) > 0) crashed_in_a_row_.clear();
+}
+
 void Run::hand(RoleId role, Time now, const Event& event) {
     if (seats_[static_cast<std::size_t>(role)].finished)
         throw std::logic_error("an event for a role that has finished");
     step(roles_[static_cast<std::size_t>(role)], now, event, actions_);
     const bool stated = actions_.stated();
+    if (stated && !actions_.updates.empty()) forget_crashes();
     if (input_.recorder != nullptr) input_.recorder->step(now, role, event, actions_, stated);
     if (input_.observer) input_.observer(now, role, event, actions_);
     if (!actions_.list.empty()) execute(role, now);

@@ -80,9 +80,15 @@ private:
         transport_.fetch(role);
     }
     void on_start(const Flow& flow) {
+        count_moving(flow, flow.started_ns, 1);
         if (roles_.size() < look_ahead_from) return;
         EventQueue::fetch(*flow.due);
         fetch(lower(flow.from, flow.to));
+    }
+    /// How long a server's payloads are moving: one begins to (1), or ends (-1).
+    void count_moving(const Flow& flow, Time now, int change) {
+        if (serves(flow.to)) moving_[server_index(flow.to)].in.count(now, change, server(flow.to).receiving_ns);
+        if (serves(flow.from)) moving_[server_index(flow.from)].out.count(now, change, server(flow.from).sending_ns);
     }
     void run_network();
     void stop_network() {
@@ -140,6 +146,7 @@ private:
     /// No run goes on without that role.
     void end_with(RoleId role);
     void end_in_vain(RoleId role);
+    void forget_crashes();
     std::string down_for_long();
     /// What is computed comes to nothing.
     void drop_computation(RoleId role);
@@ -154,8 +161,9 @@ private:
     static RoleId lower(RoleId a, RoleId b) { return std::min(a, b) == 0 ? std::max(a, b) : std::min(a, b); }
     bool serves(RoleId role) const { return role == 0 || role > scenario_.lambda(); }
     /// The totals of a role that serves.
-    trace::ServerRow& server(RoleId role) {
-        return servers_[role == 0 ? 0 : static_cast<std::size_t>(role - scenario_.lambda())];
+    trace::ServerRow& server(RoleId role) { return servers_[server_index(role)]; }
+    std::size_t server_index(RoleId role) const {
+        return role == 0 ? 0 : static_cast<std::size_t>(role - scenario_.lambda());
     }
     void tell_layers(RoleId role, ActionId id, BufferId gradient, Time begin, Time end);
     double part_of_replica(RoleId role, std::int64_t count) const;
@@ -229,13 +237,14 @@ private:
     Pace pace_;
     RoleId fault_role_;  ///< none of a role's: to whom faults are due, after all messages of their time
     FaultPlan faults_;
-    std::vector<Change> changes_;             ///< that are due
-    std::vector<double> speed_;               ///< by host: factor by the platform's profiles; empty: 1
-    int down_ = 0;                            ///< roles that are, and have not finished
-    bool crashed_ = false;                    ///< some role, once
-    std::uint64_t steps_at_fault_ = 0;        ///< steps_ when the last fault happened,
-    std::uint64_t faults_in_a_row_ = 0;       ///< and how many did since the last step that was not theirs
-    int crashes_in_a_row_ = 0;                ///< since the server was last given a gradient,
+    std::vector<Change> changes_;        ///< that are due
+    std::vector<double> speed_;          ///< by host: factor by the platform's profiles; empty: 1
+    int down_ = 0;                       ///< roles that are, and have not finished
+    bool crashed_ = false;               ///< some role, once
+    std::uint64_t steps_at_fault_ = 0;   ///< steps_ when the last fault happened,
+    std::uint64_t faults_in_a_row_ = 0;  ///< and how many did since the last step that was not theirs
+    /// Since the server was last given a gradient, or, where models are averaged, an update was last made,
+    int crashes_in_a_row_ = 0;
     std::map<RoleId, int> crashed_in_a_row_;  ///< and whose they were
     EventQueue queue_;
     Transport transport_;
@@ -251,6 +260,19 @@ private:
     Actions actions_;
     trace::DriverReport report_;
     std::vector<trace::ServerRow> servers_;  ///< the server's and those of relays
+    struct Moving {
+        struct Way {
+            int now = 0;
+            Time since_ns = 0;
+            void count(Time at, int change, Time& total_ns) {
+                if (now > 0) total_ns += at - since_ns;
+                now += change;
+                since_ns = at;
+            }
+        };
+        Way in, out;
+    };
+    std::vector<Moving> moving_;  ///< by server
     Time now_ = 0;
     Time alarm_ = -1;
     Time start_ns_ = 0;  ///< of the part of the run that this is

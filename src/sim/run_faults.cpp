@@ -158,6 +158,7 @@ void Run::crash(RoleId role) {
     std::vector<BufferId> payloads;
     drop_messages(role, taken, payloads);
     transport_.cut(role, now_, [&](const Flow& flow) {
+        if (flow.state == Flow::State::moving) count_moving(flow, now_, -1);
         payloads.push_back(std::get<Delivered>(flow.due->event).payload.buffer);
         if (flow.from != role) taken.push_back({flow.from, flow.due->taken});
         queue_.free(*flow.due);
@@ -170,8 +171,10 @@ void Run::crash(RoleId role) {
     for (const Notice& each : taken) complete(each.first, now_, each.second);
     const bool often = ++crashed_in_a_row_[role] >= crashes_in_vain;
     ++crashes_in_a_row_;
-    if (often && crashes_in_a_row_ >= std::max(10'000, crashes_in_vain * scenario_.lambda()) && !anybody_gets_on())
-        end_in_vain(role);
+    const int limit = std::max(10'000, crashes_in_vain * scenario_.lambda());
+    // Who gets on may wait for others: where models are averaged, no update is ever made then.
+    const bool hopeless = scenario_.protocol.averages() && crashes_in_a_row_ >= 10 * limit;
+    if (hopeless || (often && crashes_in_a_row_ >= limit && !anybody_gets_on())) end_in_vain(role);
 }
 
 int Run::crashes_in_a_row(RoleId role) const {
@@ -193,10 +196,11 @@ bool Run::anybody_gets_on() {
 void Run::end_in_vain(RoleId role) {
     const double seconds = seats_[static_cast<std::size_t>(role)].seconds;
     report_.status = Status::deadlock;
-    report_.detail = fmt::format("at {} s workers had crashed {} times, and no gradient had come in between: {}",
-                                 seconds_text(now_), crashes_in_a_row_, with_host(role)) +
-                     (seconds > 0 ? fmt::format(", the last, takes {:.4g} s for one", seconds) : " was the last") +
-                     down_for_long();
+    report_.detail =
+        fmt::format("at {} s workers had crashed {} times, and no {} in between: {}", seconds_text(now_),
+                    crashes_in_a_row_, scenario_.protocol.averages() ? "update was made" : "gradient had come",
+                    with_host(role)) +
+        (seconds > 0 ? fmt::format(", the last, takes {:.4g} s for one", seconds) : " was the last") + down_for_long();
     stop_network();
 }
 

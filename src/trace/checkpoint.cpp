@@ -222,8 +222,8 @@ std::string checkpoint_folder(const std::string& run_directory) {
 void write_checkpoint(const std::string& run_directory, const CheckpointView& view) {
     const std::string folder = checkpoint_folder(run_directory);
     make_directory(folder);
-    for (const char* table : {"gradients.csv", "updates.csv", "evals.csv", "timeline.csv", "controller.csv", "rounds.csv",
-                              "exchanges.csv"})
+    for (const char* table :
+         {"gradients.csv", "updates.csv", "evals.csv", "timeline.csv", "controller.csv", "rounds.csv", "exchanges.csv"})
         force_to_disk(run_directory + "/" + table);
     for (const auto& [version, weights] : view.evaluated) {
         const std::string path = file_of(folder, version, weights_suffix);

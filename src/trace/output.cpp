@@ -58,7 +58,7 @@ Output::Output(const Scenario& scenario, const RecorderOptions& options)
         open(controller_, path("controller.csv"), controller_header, sizes.controller);
     if (scenario.topology == "sharded" && scenario.trace.gradients)
         open(shards_, path("shards.csv"), shards_header, -1);
-    if (scenario.protocol.averages() && scenario.trace.updates) 
+    if (scenario.protocol.averages() && scenario.trace.updates)
         open(rounds_, path("rounds.csv"), rounds_header, sizes.rounds);
     if (scenario.protocol.averages_in_phases() && scenario.trace.updates)
         open(exchanges_, path("exchanges.csv"), exchanges_header, sizes.exchanges);
@@ -102,18 +102,12 @@ void Output::begin_parts(const TraceSpec& trace, const std::optional<RecorderRes
 void Output::remove_leftovers(const TraceSpec& trace, bool resumes) const {
     std::error_code ignored;
     if (!resumes) std::filesystem::remove_all(checkpoint_folder(directory_), ignored);
-    const std::pair<const char*, bool> names[] = {{"summary.json", true},
-                                                  {"workers.csv", true},
-                                                  {"servers.csv", true},
-                                                  {"gradients.csv", !trace.gradients},
-                                                  {"updates.csv", !trace.updates},
-                                                  {"timeline.csv", !trace.timeline},
-                                                  {"events.log", !trace.events},
-                                                  {"controller.csv", !resumes},
-                                                  {"faults.csv", !resumes},
-                                                  {"shards.csv", true},
-                                                  {"rounds.csv", !resumes},
-                                                  {"exchanges.csv", !resumes}};
+    const std::pair<const char*, bool> names[] = {{"summary.json", true},          {"workers.csv", true},
+                                                  {"servers.csv", true},           {"gradients.csv", !trace.gradients},
+                                                  {"updates.csv", !trace.updates}, {"timeline.csv", !trace.timeline},
+                                                  {"events.log", !trace.events},   {"controller.csv", !resumes},
+                                                  {"faults.csv", !resumes},        {"shards.csv", true},
+                                                  {"rounds.csv", !resumes},        {"exchanges.csv", !resumes}};
     for (const auto& [name, remove] : names) {
         std::error_code error;  // where nothing can be removed nothing can be written, which is reported then
         if (remove) std::filesystem::remove(path(name), error);

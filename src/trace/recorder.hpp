@@ -50,6 +50,7 @@ struct ServerRow {
     Time push_ns = 0, update_ns = 0, pull_ns = 0;  ///< apply lane, by what it was busy with
     Time evaluate_ns = 0;
     std::int64_t bytes_in = 0, bytes_out = 0;
+    Time receiving_ns = -1, sending_ns = -1;  ///< in which some payload was moving to it, or from it; -1: not known
     template <class Self, class F>
     static void each(Self& self, F&& field) {
         field("pushes", self.pushes);
@@ -61,6 +62,8 @@ struct ServerRow {
         field("evaluate_ns", self.evaluate_ns);
         field("bytes_in", self.bytes_in);
         field("bytes_out", self.bytes_out);
+        field("receiving_ns", Rare{self.receiving_ns, -1});
+        field("sending_ns", Rare{self.sending_ns, -1});
     }
 };
 

@@ -224,7 +224,9 @@ std::string server_line(const ServerRow& row, const Place& place, Time run_ns) {
     line << std::int64_t{row.role} << place.host << row.pushes << row.updates << row.replies;
     line.seconds(row.push_ns).seconds(row.update_ns).seconds(row.pull_ns).seconds(row.evaluate_ns);
     line.seconds(std::max<Time>(0, run_ns - busy_ns));
-    return (line << row.bytes_in << row.bytes_out).done();
+    line << row.bytes_in << row.bytes_out;
+    for (const Time moving : {row.receiving_ns, row.sending_ns}) moving < 0 ? line.empty(1) : line.seconds(moving);
+    return line.done();
 }
 
 }  // namespace rubato::trace

@@ -38,7 +38,8 @@ inline constexpr std::string_view workers_header =
     "push_queued_s,push_moving_s,pull_request_s,pull_moving_s,policy_wait_s,apply_wait_s,evaluate_s,idle_s,inquiries,"
     "pulls";
 inline constexpr std::string_view servers_header =
-    "role,host,pushes,updates,replies,push_s,update_s,pull_s,evaluate_s,idle_s,bytes_in,bytes_out";
+    "role,host,pushes,updates,replies,push_s,update_s,pull_s,evaluate_s,idle_s,bytes_in,bytes_out,receiving_s,sending_"
+    "s";
 
 /// Write one line with its newline at `at` and return the end. The caller leaves LineFile::line_chars_max characters.
 char* put_row(char* at, const GradientRow& row);

@@ -37,7 +37,8 @@ public:
     template <class Value>
     void operator()(std::string_view name, Rare<Value> rare) {
         const bool there = text_.size() > name.size() + 1 && text_.front() == ' ' &&
-                           text_.substr(1, name.size()) == name && text_[name.size() + 1] == '=';
+                           text_.substr(1, name.size()) == name &&
+                           std::string_view("={[").find(text_[name.size() + 1]) != std::string_view::npos;
         rare.value = rare.usual;
         if (there) (*this)(name, rare.value);
     }

@@ -25,7 +25,7 @@ HEADERS = {
     "workers": "worker,device,host,gradients,applied,dropped,cancelled,leftover,staleness_mean,staleness_p99,compute_s,"
                "push_queued_s,push_moving_s,pull_request_s,pull_moving_s,policy_wait_s,apply_wait_s,evaluate_s,idle_s,"
                "inquiries,pulls",
-    "servers": "role,host,pushes,updates,replies,push_s,update_s,pull_s,evaluate_s,idle_s,bytes_in,bytes_out",
+    "servers": "role,host,pushes,updates,replies,push_s,update_s,pull_s,evaluate_s,idle_s,bytes_in,bytes_out,receiving_s,sending_s",
 }
 
 

@@ -125,16 +125,21 @@ inline Draw draw_stream(std::uint64_t seed) {
     return it;
 }
 
-/// Up to four spells of workers, some for good.
+/// Up to four spells of workers, some for good; or more of them, so short that a worker is back before all others have
+/// heard that it was gone.
 inline void draw_spells(Draw& it, std::uint64_t seed) {
     learn::Stream random(seed, 9, learn::Purpose::synthetic, 0);
     const int lambda = it.scenario.lambda();
-    const auto spells = 1 + random.below(4);
+    const bool brief = seed % 3 == 1;
+    const auto spells = 1 + random.below(brief ? 9 : 4);
     for (std::uint64_t i = 0; i < spells; ++i) {
         FaultSpec& fault = it.scenario.faults.emplace_back();
         fault.workers = {static_cast<WorkerId>(random.below(static_cast<std::uint64_t>(lambda)))};
         fault.at_s = 1e-3 * static_cast<double>(1 + random.below(300));
-        if (random.below(3) > 0) fault.until_s = fault.at_s + 1e-3 * static_cast<double>(1 + random.below(200));
+        if (brief)
+            fault.until_s = fault.at_s + 1e-5 * static_cast<double>(1 + random.below(200));
+        else if (random.below(3) > 0)
+            fault.until_s = fault.at_s + 1e-3 * static_cast<double>(1 + random.below(200));
     }
 }
 

@@ -20,10 +20,8 @@ public:
     void see(Time, RoleId role, const Event& event, const Actions& actions) {
         if (const auto* delivered = std::get_if<Delivered>(&event)) {
             if (const auto* model = std::get_if<Model>(&delivered->message)) {
-                demand(
-                    model->steps >= 1 && model->steps <= scenario_.protocol.averaging.tau &&
-                        (scenario_.protocol.averaging.delayed.dylu || model->steps == scenario_.protocol.averaging.tau),
-                    "a worker is to take other steps than it may");
+                demand(model->steps >= 1 && model->steps <= scenario_.protocol.averaging.tau,
+                       "a worker is to take other steps than it may");
                 demand(!pushed_[role] || model->version > version_[role], "a push was answered without it");
                 pushed_[role] = false;
                 version_[role] = model->version;

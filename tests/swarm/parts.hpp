@@ -35,7 +35,7 @@ inline Part run_part(const Draw& it, const learn::Task* task, const std::string&
     input.scenario = &it.scenario;
     input.task = task;
     input.samples = it.samples;
-    input.parameters = task ? task->parameters() : 1;
+    input.parameters = task ? task->parameters() : parts_alone(it.scenario) ? 0 : 1;
     input.checkpoints = &writer;
     input.resume = resume;
     input.interrupted = &interrupted;

@@ -85,7 +85,9 @@ void AverageDriver::on(Time now, const Delivered& event, Actions& actions) {
     if (const auto* push = std::get_if<Push>(&event.message)) {
         take(now, event.from - 1, *push, actions);
     } else if (const auto* share = std::get_if<Share>(&event.message)) {
-        if (!running_ || summed_ || share->group != members_.number()) {  // of members that are no longer these
+        // Of members that are no longer these, or of a round that was given up.
+        if (!running_ || summed_ || share->group != members_.number() ||
+            (!streams() && share->round != serial_of(model_))) {
             BufferId mean = event.payload.buffer;
             let_go(mean, actions);
             return;

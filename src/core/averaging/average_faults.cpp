@@ -86,16 +86,15 @@ void AverageDriver::on(Time now, const PeerBack& event, Actions& actions) {
 }
 
 void AverageDriver::take_back(Actions& actions) {
-    const int before = members_.number();
-    for (const RoleId role : back_) members_.change(role - 1, true);
-    for (RoleId role = 1; role <= config_.run.lambda; ++role) {
-        const bool is_back = std::find(back_.begin(), back_.end(), role) != back_.end();
-        if (peer(role).down && !is_back) continue;
-        peer(role).down = false;
-        for (int number = is_back ? 0 : before; number < members_.number(); ++number)
-            tell(role, members_.change(number), actions);
+    for (const RoleId back : std::exchange(back_, {})) {
+        members_.change(back - 1, true);
+        for (RoleId role = 1; role <= config_.run.lambda; ++role)
+            if (!peer(role).down) tell(role, members_.last(), actions);
+        peer(back).down = false;
+        for (const WorkerId absent : members_.absent()) tell(back, {absent, false, -1}, actions);
+        tell(back, {back - 1, true, members_.number()}, actions);
     }
-    back_.clear();
+    members_.forget_before(members_.number());
 }
 
 }  // namespace rubato

@@ -50,14 +50,15 @@ void AverageWorker::on_model(Time now, const Delivered& event, const Model& mode
     const bool news = serial_of(model) > serial_;
     // Not before the round before is over here, too.
     const bool busy = reduce_.mixing() || share_ != 0 || passing_.sending() || passing_.gathering();
-    if (model.group > members_.number() || (news && !given_up_ && busy)) return held_.push_back(event);
     Slice piece = event.payload;
-    if (given_up_) return let_go(piece.buffer, actions);
+    if (given_up_ || (joined_ != outside && model.group < joined_)) return let_go(piece.buffer, actions);
+    if (joined_ == outside || model.group > members_.number() || (news && busy)) return held_.push_back(event);
     if (piece.buffer != no_buffer &&
         !passing_.come(members_, serial_of(model), event, model, {no_buffer, 0, config_.parameters}, actions))
         return;
     if (news) begin_round(now, event, model, actions);
     go_on_passing(now, actions);
+    if (news) take_held(now, actions);
 }
 
 // Held up by the slowest worker, moving; the rest is the way of the last means and of the model to whom it came from.
@@ -140,19 +141,25 @@ void AverageWorker::contribute(Time now, const Slice& mean, double weight, Actio
     kept_ = mean;
     phase_ = Phase::reducing;
     if (given_up_) return give_up(now, actions);
-    contributed_ = {version_, 1, weight, now};
+    contributed_ = {version_, 1, weight, now, 0, serial_};
     has_contributed_ = true;
     reduce_.begin({kept_, contributed_}, true);
     go_on_reducing(now, actions);
 }
 
 void AverageWorker::on_share(Time now, const Delivered& event, const Share& share, Actions& actions) {
-    if (share.group > reduce_.group() && !given_up_) return held_.push_back(event);
+    if (given_up_ || share.round < serial_) {
+        Slice mean = event.payload;
+        return let_go(mean.buffer, actions);
+    }
+    if (joined_ == outside || share.round > serial_ || share.group > reduce_.group()) return held_.push_back(event);
     reduce_.come(event.from - 1, {event.payload, share}, actions);
     go_on_reducing(now, actions);
 }
 
 void AverageWorker::on_membership(Time now, const Membership& change, Actions& actions) {
+    if (change.number < 0) return lacking_.push_back(change.worker);
+    if (change.there && change.worker == config_.worker) return join(now, change, actions);
     if (change.number <= members_.number()) return;
     members_.change(change.worker, change.there);
     if (!change.there) passing_.lose(change.worker + 1, actions);
@@ -169,6 +176,14 @@ void AverageWorker::on_membership(Time now, const Membership& change, Actions& a
     }
     take_held(now, actions);
     if (phase_ == Phase::passing) go_on_passing(now, actions);
+}
+
+void AverageWorker::join(Time now, const Membership& change, Actions& actions) {
+    members_.begin_from(change.number, std::exchange(lacking_, {}));
+    joined_ = change.number;
+    reduce_.end(actions);
+    reduce_ = fresh_reduce();
+    take_held(now, actions);
 }
 
 void AverageWorker::take_held(Time now, Actions& actions) {
@@ -234,6 +249,10 @@ void AverageWorker::go_on_reducing(Time now, Actions& actions) {
     share_ = next_id();
     ++sends_under_way_;
     actions.add<Send>(share_, reduce_.parent(), Channel::gradient, Message(sum.said), sum.mean);
+    if (reduce_.group() == members_.number()) return;
+    // The next one is among others, some of whom may have told of theirs.
+    reduce_ = fresh_reduce();
+    take_held(now, actions);
 }
 
 void AverageWorker::on(Time now, const Taken& event, Actions& actions) {
@@ -244,6 +263,7 @@ void AverageWorker::on(Time now, const Taken& event, Actions& actions) {
         actions.workers.push_back(books_);
         let_go(weights_, actions);
         let_go(kept_.buffer, actions);
+        for (Delivered& held : held_) let_go(held.payload.buffer, actions);
         actions.add<Finish>();
         return;
     }
@@ -316,6 +336,8 @@ void AverageWorker::on(Time now, const Crashed&, Actions& actions) {
     for (BufferId* buffer : {&weights_, &kept_.buffer, &sharing_}) let_go(*buffer, actions);
     held_.clear();
     members_ = Members(config_.data.lambda);
+    lacking_.clear();
+    joined_ = outside;
     passing_.crash(actions);
     passing_ = Passing(config_.worker + 1, config_.spread, false);
     reduce_ = fresh_reduce();

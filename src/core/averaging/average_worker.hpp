@@ -55,6 +55,8 @@ private:
     void on_model(Time now, const Delivered& event, const Model& model, Actions& actions);
     void on_share(Time now, const Delivered& event, const Share& share, Actions& actions);
     void on_membership(Time now, const Membership& change, Actions& actions);
+    /// It is back, among those who are there now.
+    void join(Time now, const Membership& change, Actions& actions);
     /// Of what came before the word on those among whom it goes, what can be looked at now.
     void take_held(Time now, Actions& actions);
     /// The reduce begins anew, as soon as nothing of the old one is under way.
@@ -88,7 +90,10 @@ private:
     Slice kept_;         ///< its contribution to the round, until the next one
     Share contributed_;  ///< what it said of that
     bool has_contributed_ = false, renews_ = false, given_up_ = false;
-    std::vector<Delivered> held_;  ///< of changes of the members that it has not been told of
+    std::vector<Delivered> held_;    ///< of changes of the members that it has not been told of
+    std::vector<WorkerId> lacking_;  ///< who is absent, as it is told of when it is back
+    static constexpr std::int32_t outside = -1;
+    std::int32_t joined_ = 0;  ///< number of the change by which it is there; outside: it is not told yet
     BufferId sharing_ = no_buffer;
     ActionId share_ = 0, bye_ = 0;
     std::int64_t sends_under_way_ = 0;

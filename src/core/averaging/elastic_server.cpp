@@ -30,11 +30,12 @@ void ElasticServer::on(Time now, const Start& event, Actions& actions) {
     if (books_.evaluation_due()) books_.evaluate(now, next_id(), weights_, actions);
     if (const auto end = books_.end()) begin_stop(*end, actions);  // where it goes on
     if (stopping_) return try_finish(now, actions);
-    const Message word(Model{books_.version(), config_.averaging.tau, books_.rate(), 0});
+    const std::int32_t steps = books_.steps_left(config_.averaging.tau, config_.run.lambda);
+    const Message word(Model{books_.version(), steps, books_.rate(), 0});
     for (RoleId role = 1; role <= config_.run.lambda; ++role) {
         Peer& to = peer(role);
         ++to.models;
-        to.steps = config_.averaging.tau;
+        to.steps = steps;
         to.served_ns = now;
         ++sends_under_way_;
         actions.add<Send>(next_id(), role, Channel::weights, word, Slice{});
@@ -75,7 +76,7 @@ void ElasticServer::serve(Time now, RoleId role, Actions& actions) {
     Peer& to = peer(role);
     ++to.models;
     to.served_ns = now;
-    to.steps = steps_of(to);
+    to.steps = books_.steps_left(steps_of(to), config_.run.lambda);
     ++sends_under_way_;
     actions.add<Send>(next_id(), role, Channel::weights, Message(Model{books_.version(), to.steps, books_.rate(), 0}),
                       Slice{weights_, 0, config_.run.parameters});

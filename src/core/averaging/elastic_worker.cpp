@@ -8,7 +8,8 @@
 
 namespace rubato {
 
-ElasticWorker::ElasticWorker(const ElasticWorkerConfig& config, const WorkerState& state) : config_(config), steps_(config.worker, config.data, state.begun) {
+ElasticWorker::ElasticWorker(const ElasticWorkerConfig& config, const WorkerState& state)
+    : config_(config), steps_(config.worker, config.data, state.begun) {
     books_ = state.books;
     books_.worker = config.worker;
 }

@@ -209,8 +209,7 @@ void GossipMonitor::leave_over(Actions& actions) {
 }
 
 void GossipMonitor::try_finish(Actions& actions) {
-    if (finished_ || !last_ || averaging_ || sends_under_way_ > 0 || books_.evaluating() || books_.saving())
-        return;
+    if (finished_ || !last_ || averaging_ || sends_under_way_ > 0 || books_.evaluating() || books_.saving()) return;
     finished_ = true;
     let_go(weights_, actions);
     actions.list.emplace_back(books_.finish(status_));

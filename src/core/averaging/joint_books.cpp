@@ -122,8 +122,9 @@ std::optional<Status> JointBooks::on(const Evaluated& event, Actions& actions) {
 }
 
 bool JointBooks::save_due(Time now, bool stopping) const {
+    if (stopping) return false;
     if (interrupted_) return saving_.any() && !saving_.under_way() && saving_.news(version_);
-    return !stopping && saving_.due({now, version_, epoch()});
+    return saving_.due({now, version_, epoch()});
 }
 
 bool JointBooks::can_leave_out(const std::vector<GradientRow>& rows) const {

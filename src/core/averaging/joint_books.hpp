@@ -60,7 +60,8 @@ public:
     /// A signal ends the run: what the last checkpoint lacks is saved.
     void interrupt() { interrupted_ = true; }
     bool interrupted() const { return interrupted_; }
-    /// Whether the present version is to be saved; `stopping`: no other one will be made.
+    /// Whether the present version is to be saved; `stopping`: workers have been told to end, and what they state then
+    /// belongs to the end of the run.
     bool save_due(Time now, bool stopping) const;
     /// Rows of steps that are in no version and have not been stated do not hinder that: their workers begin them anew.
     /// Some of a lost worker do, where later ones of it are stated already.

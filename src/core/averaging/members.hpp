@@ -1,6 +1,8 @@
 // Who of the workers takes part in what all of them do together: all, but for those that have crashed and are not back.
 // The driver numbers the changes and tells all workers of them, so that a broadcast or a reduce can say among whom it
-// goes: those who are there after its first `number` changes.
+// goes: those who are there after its first `number` changes. A worker that is back begins from those who are there
+// then, and takes no part in what goes among those of before: whoever has not heard of its crash may still send it
+// that.
 #pragma once
 
 #include "core/averaging/broadcast.hpp"
@@ -23,24 +25,34 @@ public:
     Members() = default;
     explicit Members(int lambda) : lambda_(lambda) {}
 
-    int number() const { return static_cast<int>(changes_.size()); }
-    void change(WorkerId worker, bool there) { changes_.push_back({worker, there}); }
-    /// The word on change `index`, from 0 on.
-    Membership change(int index) const {
-        const Change& it = changes_[static_cast<std::size_t>(index)];
-        return {it.worker, it.there, index + 1};
+    int number() const { return base_ + static_cast<int>(changes_.size()); }
+    void change(WorkerId worker, bool there) {
+        changes_.push_back({worker, there});
+        apply(changes_.back(), absent_);
     }
+    /// Those who are absent after `number` changes, in order; nobody asks about fewer changes.
+    void begin_from(int number, std::vector<WorkerId> absent) {
+        base_ = number;
+        base_absent_ = absent_ = std::move(absent);
+        changes_.clear();
+    }
+    /// Nobody asks about fewer changes any more.
+    void forget_before(int number) {
+        if (number <= base_) return;
+        base_absent_ = absent(number);
+        changes_.erase(changes_.begin(), changes_.begin() + (number - base_));
+        base_ = number;
+    }
+    /// The last change.
+    Membership last() const { return {changes_.back().worker, changes_.back().there, number()}; }
     /// Those who are not there after the first `number` changes, in order of their indices.
     std::vector<WorkerId> absent(int number) const {
-        std::vector<WorkerId> out;
-        for (auto change = changes_.begin(); change != changes_.begin() + number; ++change) {
-            std::erase(out, change->worker);
-            if (!change->there) out.push_back(change->worker);
-        }
-        std::sort(out.begin(), out.end());
+        std::vector<WorkerId> out = base_absent_;
+        for (auto change = changes_.begin(); change != changes_.begin() + (number - base_); ++change)
+            apply(*change, out);
         return out;
     }
-    std::vector<WorkerId> absent() const { return absent(number()); }
+    const std::vector<WorkerId>& absent() const { return absent_; }
     int size() const { return lambda_ - static_cast<int>(absent().size()); }
 
     /// Roles that `role` (0: the driver) sends to in a broadcast among those of `number`, in order.
@@ -54,7 +66,7 @@ public:
     }
     /// The driver's part in a broadcast of `payload`, `swarm` or binomial, among those of now.
     void spread(const Slice& payload, const SpreadSpec& how, Broadcast& broadcast) const {
-        const std::vector<WorkerId> gone = absent();
+        const std::vector<WorkerId>& gone = absent();
         const int size = lambda_ - static_cast<int>(gone.size());
         if (!how.swarms(payload.count)) {
             for (const RoleId role : below(0, number())) broadcast.add(role, payload);
@@ -68,7 +80,7 @@ public:
     /// A worker's part, when a piece of what is `whole` elements in all has come from `from`, among those of `number`.
     void pass_on(RoleId role, RoleId from, const Slice& piece, std::int64_t whole, const SpreadSpec& how, int number,
                  Broadcast& broadcast) const {
-        const std::vector<WorkerId> gone = absent();
+        const std::vector<WorkerId>& gone = absent();
         const auto add = [&](RoleId to) {
             if (!std::binary_search(gone.begin(), gone.end(), to - 1)) broadcast.add(to, piece);
         };
@@ -91,7 +103,7 @@ public:
     }
     /// A reduce among those of now.
     TreeReduce reduce(WorkerId worker, bool beside) const {
-        const std::vector<WorkerId> gone = absent();
+        const std::vector<WorkerId>& gone = absent();
         const int own = rank(worker, gone);
         std::vector<WorkerId> children;
         for (const int child : reduce_children(own, lambda_ - static_cast<int>(gone.size())))
@@ -107,6 +119,12 @@ private:
         bool there = false;
         bool operator==(const Change&) const = default;
     };
+    static void apply(const Change& change, std::vector<WorkerId>& absent) {
+        const auto at = std::lower_bound(absent.begin(), absent.end(), change.worker);
+        const bool listed = at != absent.end() && *at == change.worker;
+        if (change.there && listed) absent.erase(at);
+        if (!change.there && !listed) absent.insert(at, change.worker);
+    }
     static int rank(WorkerId worker, const std::vector<WorkerId>& gone) {
         return worker - static_cast<int>(std::lower_bound(gone.begin(), gone.end(), worker) - gone.begin());
     }
@@ -117,7 +135,10 @@ private:
     }
 
     int lambda_ = 0;
+    int base_ = 0;  ///< changes that are forgotten, but for who was absent after them
+    std::vector<WorkerId> base_absent_;
     std::vector<Change> changes_;
+    std::vector<WorkerId> absent_;  ///< after all
 };
 
 }  // namespace rubato

@@ -30,12 +30,14 @@ struct Model {
     }
 };
 
-/// Averaging. Driver to workers: `worker` has crashed, or is there again, which is change `number` of this kind.
+/// Averaging. Driver to workers: `worker` has crashed, or is there again, which is change `number` of this kind. To one
+/// that is back: first, with number -1, each worker that is absent; then itself, as there, with the number of changes
+/// so far.
 struct Membership {
     static constexpr std::string_view kind = "membership";
     WorkerId worker = 0;
     bool there = false;
-    std::int32_t number = 0;
+    std::int32_t number = 0;  ///< 1, 2, ...
     std::int64_t round = -1;  ///< (exchange) whose reduce begins anew among those who are left; -1: none does
     bool over = false;  ///< the run ends: no reduce or broadcast matters any more, and nothing more is sent to you
     bool operator==(const Membership&) const = default;
@@ -59,6 +61,7 @@ struct Share {
     double weight = 0;
     Time ready_ns = 0;       ///< when the last of them was done with its steps
     std::int32_t group = 0;  ///< the workers that it is summed over: the number of a Membership
+    std::int64_t round = 0;  ///< in rounds: which; of two rounds from one version the first was given up
     bool operator==(const Share&) const = default;
     template <class Self, class F>
     static void each(Self& self, F&& field) {
@@ -67,6 +70,7 @@ struct Share {
         field("weight", self.weight);
         field("ready_ns", self.ready_ns);
         field("group", Rare{self.group, 0});
+        field("round", Rare{self.round, 0});
     }
 };
 

@@ -41,9 +41,9 @@ void PhaseWorker::on(Time now, const Delivered& event, Actions& actions) {
     } else if (const auto* model = std::get_if<Model>(&event.message)) {
         on_model(now, event, *model, actions);
     } else if (const auto* share = std::get_if<Share>(&event.message)) {
-        if (share->group > reduce_.group() && !given_up_) return held_.push_back(event);
+        if (joined_ == outside || (share->group > reduce_.group() && !given_up_)) return held_.push_back(event);
         reduce_.come(event.from - 1, {event.payload, *share}, actions);
-        go_on_reducing(actions);
+        go_on_reducing(now, actions);
         try_leave(actions);
     } else if (const auto* change = std::get_if<Membership>(&event.message)) {
         on_membership(now, *change, actions);
@@ -80,7 +80,9 @@ void PhaseWorker::begin(Time now, Actions& actions) {
 
 void PhaseWorker::on_model(Time now, const Delivered& event, const Model& model, Actions& actions) {
     const bool busy = model.number > passing_.serial() && (passing_.sending() || passing_.gathering());
-    if (model.group > members_.number() || (busy && !given_up_)) return held_.push_back(event);
+    Slice piece = event.payload;
+    if (given_up_ || (joined_ != outside && model.group < joined_)) return let_go(piece.buffer, actions);
+    if (joined_ == outside || model.group > members_.number() || busy) return held_.push_back(event);
     if (model.number < 0) {  // it is back, and begins anew
         weights_ = event.payload.buffer;
         rate_ = model.learning_rate;
@@ -88,8 +90,6 @@ void PhaseWorker::on_model(Time now, const Delivered& event, const Model& model,
         return begin(now, actions);
     }
     const std::int64_t before = passing_.serial();
-    Slice piece = event.payload;
-    if (given_up_) return let_go(piece.buffer, actions);
     if (!passing_.come(members_, model.number, event, model, shard_of(piece), actions)) return;
     if (passing_.serial() > before) {
         ++broadcasts_;
@@ -142,7 +142,7 @@ void PhaseWorker::contribute(Time now, BufferId copy, Actions& actions) {
     contributed_ = exchange_;
     exchanged_.group = reduce_.group();
     reduce_.begin({mean, {version_, 1, weight, now}}, false);
-    go_on_reducing(actions);
+    go_on_reducing(now, actions);
 }
 
 // What has come of the joint model, as far as it is passed on already: the next exchange takes the rest.
@@ -250,7 +250,7 @@ void PhaseWorker::on(Time now, const Mixed& event, Actions& actions) {
         reduce_.on(event, actions);
         if (given_up_) return give_up(now, actions);
         try_renew(now, actions);
-        go_on_reducing(actions);
+        go_on_reducing(now, actions);
         if (phase_ == Phase::resting && exchange_) at_boundary(now, actions);
         return;
     }
@@ -275,7 +275,7 @@ void PhaseWorker::on(Time now, const Mixed& event, Actions& actions) {
     }
 }
 
-void PhaseWorker::go_on_reducing(Actions& actions) {
+void PhaseWorker::go_on_reducing(Time now, Actions& actions) {
     if (renews_) return;
     reduce_.go_on([this] { return next_id(); }, actions);
     if (!reduce_.done()) return;
@@ -284,6 +284,10 @@ void PhaseWorker::go_on_reducing(Actions& actions) {
     share_ = next_id();
     ++sends_under_way_;
     actions.add<Send>(share_, reduce_.parent(), Channel::gradient, Message(sum.said), sum.mean);
+    if (reduce_.group() == members_.number()) return;
+    // The next one is among others, some of whom may have told of theirs.
+    reduce_ = fresh_reduce();
+    take_held(now, actions);
 }
 
 void PhaseWorker::on(Time now, const Taken& event, Actions& actions) {
@@ -294,6 +298,7 @@ void PhaseWorker::on(Time now, const Taken& event, Actions& actions) {
         actions.workers.push_back(books_);
         let_go(weights_, actions);
         let_go(joint_, actions);
+        for (Delivered& held : held_) let_go(held.payload.buffer, actions);
         actions.add<Finish>();
         return;
     }

@@ -81,6 +81,8 @@ private:
     void begin(Time now, Actions& actions);
     // phase_worker_faults.cpp
     void on_membership(Time now, const Membership& change, Actions& actions);
+    /// It is back, among those who are there now.
+    void join(Time now, const Membership& change, Actions& actions);
     /// The reduce begins anew, as soon as nothing of the old one is under way.
     void try_renew(Time now, Actions& actions);
     /// Of what came before the word on those among whom it goes, what can be looked at now.
@@ -96,7 +98,7 @@ private:
     /// Its part of the shard is copied, or, at the end of a run, not even that.
     void contribute(Time now, BufferId copy, Actions& actions);
     void tell_exchanged(Time now, Actions& actions);
-    void go_on_reducing(Actions& actions);
+    void go_on_reducing(Time now, Actions& actions);
     void go_on_passing(Actions& actions);
     /// The shard that a piece is of.
     Slice shard_of(const Slice& piece) const;
@@ -130,7 +132,10 @@ private:
     TreeReduce reduce_;
     std::optional<Exchange> contributed_;  ///< the last one that it handed on its part for
     bool renews_ = false, given_up_ = false;
-    std::vector<Delivered> held_;  ///< of changes of the members that it has not been told of
+    std::vector<Delivered> held_;    ///< of changes of the members that it has not been told of
+    std::vector<WorkerId> lacking_;  ///< who is absent, as it is told of when it is back
+    static constexpr std::int32_t outside = -1;
+    std::int32_t joined_ = 0;  ///< number of the change by which it is there; outside: it is not told yet
     BufferId sharing_ = no_buffer;
     ActionId share_ = 0, mixing_ = 0, bye_ = 0;
     std::int64_t exchanges_ = 0, broadcasts_ = 0;  ///< that it was told of

@@ -7,6 +7,8 @@
 namespace rubato {
 
 void PhaseWorker::on_membership(Time now, const Membership& change, Actions& actions) {
+    if (change.number < 0) return lacking_.push_back(change.worker);
+    if (change.there && change.worker == config_.worker) return join(now, change, actions);
     if (change.number <= members_.number()) return;
     members_.change(change.worker, change.there);
     if (!change.there) passing_.lose(change.worker + 1, actions);
@@ -24,6 +26,14 @@ void PhaseWorker::on_membership(Time now, const Membership& change, Actions& act
     try_renew(now, actions);
     take_held(now, actions);
     if (phase_ == Phase::resting && exchange_) at_boundary(now, actions);
+}
+
+void PhaseWorker::join(Time now, const Membership& change, Actions& actions) {
+    members_.begin_from(change.number, std::exchange(lacking_, {}));
+    joined_ = change.number;
+    reduce_.end(actions);
+    reduce_ = fresh_reduce();
+    take_held(now, actions);
 }
 
 void PhaseWorker::take_held(Time now, Actions& actions) {
@@ -72,6 +82,8 @@ void PhaseWorker::on(Time now, const Crashed&, Actions& actions) {
     held_.clear();
     sent_.clear();
     members_ = Members(config_.data.lambda);
+    lacking_.clear();
+    joined_ = outside;
     passing_.crash(actions);
     passing_ = Passing(config_.worker + 1, config_.spread, true);
     reduce_ = fresh_reduce();

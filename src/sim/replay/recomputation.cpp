@@ -52,7 +52,7 @@ Recomputation::Recomputation(const Scenario& scenario, const learn::Task& task, 
         return;
     }
     std::ranges::copy(options.resumed->weights, buffers_.data(initial_).begin());
-    if (options.keeps_state && !options.resumed->velocity.empty()) optimizer_.restore(options.resumed->velocity);
+    if (options.keeps_state) optimizer_.restore(options.resumed->velocity);
 }
 
 bool Recomputation::ready(RoleId role, const Event& event) const {

@@ -50,8 +50,8 @@ void require_ranks(const Scenario& scenario, int size) {
     const int needed = ranks_needed(scenario);
     if (size == needed) return;
     throw InputError(
-        "backend mpi: the scenario needs " + std::to_string(needed) + " ranks (a server, and " +
-        std::to_string(scenario.lambda()) + " workers" +
+        "backend mpi: the scenario needs " + std::to_string(needed) + " ranks (" +
+        (scenario.protocol.reduces() ? "" : "a server, and ") + std::to_string(scenario.lambda()) + " workers" +
         (scenario.workers_per_rank > 1 ? ", " + std::to_string(scenario.workers_per_rank) + " of them a rank" : "") +
         (scenario.has_relays()            ? ", and the relays of the tree"
          : scenario.topology == "sharded" ? ", and the other shards"

@@ -20,6 +20,7 @@ Execution::Execution(const RunInput& input, std::string backend)
             relays_.emplace_back().role = scenario_.lambda() + shard;
         optimizer_.prepare();  // before lanes of several shards use it
     }
+    if (scenario_.protocol.by_layers()) buckets_ = make_buckets(scenario_, input.parameters);
     report_.backend = std::move(backend);
     report_.virtual_clock = false;
     begin_ -= std::chrono::nanoseconds(start_ns());

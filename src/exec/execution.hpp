@@ -126,6 +126,7 @@ protected:
     trace::ServerRow server_;
     std::vector<trace::ServerRow> relays_;  ///< of a tree, or shards but the first one, in their order
     std::exception_ptr error_;
+    std::vector<Bucket> buckets_;  ///< of protocols by layers
     bool keeps_rows_ = false;  ///< rows that roles state are kept in stated_, for somebody else's recorder
     Actions stated_;
     double patience_s_ = 0;  ///< what a launcher leaves between a signal and the end; 0: no limit
@@ -155,7 +156,9 @@ private:
     void give(Lane& lane, std::function<void()> job);
     /// Waits until `seconds` have passed since `begin`: the rest of what an emulated machine would take.
     void pad(Time begin, double seconds) const;
-    void pad_gradient(Time begin, RoleId role, const Compute& action) const;
+    double gradient_seconds(Time begin, RoleId role, const Compute& action) const;
+    void pad_gradient(Time begin, RoleId role, double seconds) const;
+    void tell_layers(Seat& seat, const Compute& action, BufferId gradient, Time begin, double seconds);
     void evaluate_now(RoleId role, const Evaluate& action);
 
     // execution_save.cpp

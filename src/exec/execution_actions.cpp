@@ -9,11 +9,32 @@ void Execution::pad(Time begin, double seconds) const {
     std::this_thread::sleep_until(begin_ + std::chrono::nanoseconds(begin + static_cast<Time>(seconds * 1e9)));
 }
 
-void Execution::pad_gradient(Time begin, RoleId role, const Compute& action) const {
-    const auto& costs = *input_.emulated;
-    const double seconds = costs.compute_s ? costs.compute_s(role, action.worker_seq, action.batch.count, begin)
-                                           : static_cast<double>(clock() - begin) * 1e-9;
-    pad(begin, seconds * costs.slow[static_cast<std::size_t>(role - 1)]);
+// What a gradient is to take; less than 0: as long as it takes.
+double Execution::gradient_seconds(Time begin, RoleId role, const Compute& action) const {
+    if (!input_.emulated || !input_.emulated->compute_s) return -1;
+    return input_.emulated->compute_s(role, action.worker_seq, action.batch.count, begin) *
+           input_.emulated->slow[static_cast<std::size_t>(role - 1)];
+}
+
+void Execution::pad_gradient(Time begin, RoleId role, double seconds) const {
+    if (!input_.emulated) return;
+    if (seconds < 0)
+        seconds = static_cast<double>(clock() - begin) * 1e-9 * input_.emulated->slow[static_cast<std::size_t>(role - 1)];
+    pad(begin, seconds);
+}
+
+// Of a gradient that is to take `seconds`, each bucket is to take its part.
+void Execution::tell_layers(Seat& seat, const Compute& action, BufferId gradient, Time begin, double seconds) {
+    std::size_t next = 0;
+    Time before = begin;
+    seat.workspace->on_layers = [this, &seat, &action, gradient, begin, seconds, next,
+                                 before](std::int64_t first) mutable {
+        for (; next + 1 < buckets_.size() && buckets_[next].range.first >= first; ++next) {
+            if (seconds >= 0) pad(begin, seconds * buckets_[next].end);
+            const Time now = clock();
+            mail(seat.id, LayerReady{action.id, gradient, buckets_[next].range.first, std::exchange(before, now), now});
+        }
+    };
 }
 
 void Execution::act(Seat& seat, const Send& action) {
@@ -75,9 +96,11 @@ void Execution::act(Seat& seat, const Compute& action) {
             office_.release(action.weights, begin);
             return mail(seat.id, Cancelled{action.id, begin});
         }
+        const double seconds = gradient_seconds(begin, seat.id, action);
+        if (action.by_layers) tell_layers(seat, action, gradient, begin, seconds);
         const double loss =
             input_.task->gradient(weights, seat.id - 1, action.worker_seq, action.batch, into, *seat.workspace);
-        if (input_.emulated) pad_gradient(begin, seat.id, action);
+        pad_gradient(begin, seat.id, seconds);
         const Time end = clock();
         office_.release(action.weights, end);
         span(seat.id, "compute", begin, end);

@@ -105,7 +105,7 @@ void RankRun::take_record(const Other& other) {
 
 // The worker has it as taken. Of the gradient itself no more is known than whose it was, and which.
 void RankRun::state_lost_in_relays() {
-    const bool all = std::all_of(others_.begin() + 1 + map_.worker_ranks(), others_.end(),
+    const bool all = std::all_of(others_.begin() + map_.first_relay_rank(), others_.end(),
                                  [](const Other& it) { return it.recorded; });
     // Without records of gradients the root does not know which have come.
     if (all || relays_.empty() || scenario_.topology == "sharded" || !scenario_.trace.gradients) return;
@@ -141,7 +141,7 @@ void RankRun::collect_records() {
     });
     collecting_ = false;
     // Relays first: what they have, their workers may not know to be taken.
-    const auto relays = others_.begin() + 1 + map_.worker_ranks();
+    const auto relays = others_.begin() + map_.first_relay_rank();
     std::rotate(others_.begin() + 1, relays, others_.end());
     for (const auto& other : others_)
         if (other.recorded) take_record(other);
@@ -168,7 +168,7 @@ void RankRun::close_books() {
     if (!abandoned_) return;
     report_.status = abandon_status_;
     for (RoleId role = 1; role <= map_.lambda; ++role)
-        if (!others_[static_cast<std::size_t>(map_.rank_of(role))].recorded) mail(0, PeerLost{role});
+        if (map_.rank_of(role) > 0 && !others_[static_cast<std::size_t>(map_.rank_of(role))].recorded) mail(0, PeerLost{role});
     abandon_seats(abandon_status_);
 }
 

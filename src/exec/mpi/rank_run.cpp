@@ -30,8 +30,9 @@ Time late_wakeup() {
 /// RUBATO_CHUNK_BYTES cuts payloads into smaller pieces than the library asks for: tests need no gigabytes then.
 MailOptions mail_options(const Scenario& scenario) {
     MailOptions options;
-    // Shards, fragments and chunks of a model differ in size.
-    options.alike = !scenario.protocol.averages_in_parts() && !scenario.protocol.averaging.spread.swarm;
+    // Shards, fragments and chunks of a model, and parts of a sum, differ in size.
+    options.alike = !scenario.protocol.averages_in_parts() && !scenario.protocol.averaging.spread.swarm &&
+                    !scenario.protocol.reduces();
     if (const char* text = std::getenv("RUBATO_CHUNK_BYTES"))
         options.chunk_bytes = std::clamp<std::size_t>(std::strtoul(text, nullptr, 10), 1, options.chunk_bytes);
     return options;
@@ -292,7 +293,7 @@ RankResult run_ranks(const RunInput& input, Fabric& fabric) {
 
 RankMap rank_map(const Scenario& scenario) {
     return {scenario.workers_per_rank, scenario.lambda(), roles_of(scenario) - 1 - scenario.lambda(),
-            scenario.topology == "sharded"};
+            scenario.topology == "sharded", scenario.protocol.reduces()};
 }
 
 std::vector<trace::Place> rank_places(const Scenario& scenario, const std::vector<std::string>& hosts) {

@@ -56,17 +56,25 @@ struct RankMap {
     int lambda = 1;
     int relays = 0;
     bool sharded = false;  ///< those are further servers
+    bool serverless = false;  ///< role 0 keeps books alone, and shares rank 0 with the first workers
+    int first_worker_rank() const { return serverless ? 0 : 1; }
     int worker_ranks() const { return (lambda + workers_per_rank - 1) / workers_per_rank; }
-    int ranks() const { return 1 + worker_ranks() + relays; }
+    int first_relay_rank() const { return first_worker_rank() + worker_ranks(); }
+    int ranks() const { return first_relay_rank() + relays; }
     RoleId roles() const { return 1 + lambda + relays; }
     int rank_of(RoleId role) const {
-        if (role > lambda) return worker_ranks() + role - lambda;
-        return role == 0 ? 0 : 1 + (role - 1) / workers_per_rank;
+        if (role > lambda) return first_relay_rank() + role - lambda - 1;
+        return role == 0 ? 0 : first_worker_rank() + (role - 1) / workers_per_rank;
     }
-    int local(RoleId role) const { return role == 0 || role > lambda ? 0 : (role - 1) % workers_per_rank; }
+    /// Its place among the roles of its rank.
+    int local(RoleId role) const {
+        if (role == 0 || role > lambda) return 0;
+        return (role - 1) % workers_per_rank + (serverless && rank_of(role) == 0 ? 1 : 0);
+    }
+    int roles_of_a_rank() const { return workers_per_rank + (serverless ? 1 : 0); }
     /// Of payloads from one role to another.
     int tag(RoleId from, RoleId to, Channel channel) const {
-        return payload_tag + (local(from) * workers_per_rank + local(to)) * 3 + static_cast<int>(channel);
+        return payload_tag + (local(from) * roles_of_a_rank() + local(to)) * 3 + static_cast<int>(channel);
     }
 };
 

@@ -79,6 +79,16 @@ class Run:
         return self._table("exchanges")
 
     @cached_property
+    def iterations(self) -> pd.DataFrame:
+        """A row an iteration and worker; of runs without a server alone."""
+        return self._table("iterations")
+
+    @cached_property
+    def layers(self) -> pd.DataFrame:
+        """A row a bucket of layers, iteration and worker; of runs without a server, with trace.layers, alone."""
+        return self._table("layers")
+
+    @cached_property
     def shards(self) -> pd.DataFrame:
         """A row a gradient and shard; of runs with sharded servers alone."""
         return self._table("shards")

@@ -137,6 +137,28 @@ TABLES: dict[str, dict[str, str]] = {
         "begin_ns": "int64",
         "end_ns": "int64",
     },
+    "iterations": {
+        "worker": "int64",
+        "iteration": "int64",
+        "delay": "int64",
+        "in_flight": "int64",
+        "version": "int64",
+        "begin_ns": "int64",
+        "computed_ns": "int64",
+        "waited_ns": "int64",
+        "end_ns": "int64",
+    },
+    "layers": {
+        "worker": "int64",
+        "iteration": "int64",
+        "bucket": "int64",
+        "gradient_begin_ns": "int64",
+        "gradient_end_ns": "int64",
+        "reduce_begin_ns": "Int64",
+        "reduce_end_ns": "Int64",
+        "apply_begin_ns": "int64",
+        "apply_end_ns": "int64",
+    },
     "shards": {
         "shard": "int64",
         "worker": "int64",
@@ -189,7 +211,11 @@ OPTIONAL: dict[str, str] = {"grad_norm": "float64", "gap": "float64", "shard": "
 OF_PROTOCOL: dict[str, tuple[str, ...]] = {"controller": ("dssp",),
                                            "rounds": ("sparknet", "local-sgd", "diloco", "easgd", "mpca",
                                                       "async-diloco", "gosgd", "streaming-diloco"),
-                                           "exchanges": ("mpca",)}
+                                           "exchanges": ("mpca",),
+                                           "iterations": ("allreduce", "no-comm", "layer-wise", "delayed",
+                                                          "adaptive-delay"),
+                                           "layers": ("allreduce", "no-comm", "layer-wise", "delayed",
+                                                      "adaptive-delay")}
 
 # Tables that runs with some topologies alone leave.
 OF_TOPOLOGY: dict[str, str] = {"shards": "sharded"}
@@ -205,6 +231,8 @@ SWITCHES: dict[str, str] = {
     "controller": "protocol dssp",
     "rounds": "a protocol that averages models, --set trace.updates=true",
     "exchanges": "protocol mpca, --set trace.updates=true",
+    "iterations": "a protocol without a server, --set trace.updates=true",
+    "layers": "a protocol without a server, --set trace.layers=true",
     "shards": "topology sharded",
     "faults": "faults, in simulation",
 }

@@ -3,6 +3,8 @@
 #include "cli/node_value.hpp"
 #include "cli/plugins.hpp"
 
+#include <algorithm>
+#include <cmath>
 #include <string_view>
 
 namespace rubato::cli {
@@ -61,6 +63,41 @@ PhasesSpec build_phases(const Node& protocol) {
     return spec;
 }
 
+std::int64_t size_in_bytes(const Node& node) {
+    return std::llround(std::min(quantity(node, Quantity::size), 9e18));
+}
+
+AllreduceAlgorithm algorithm_of(const std::string& name) {
+    if (name == "ordered") return AllreduceAlgorithm::ordered;
+    if (name == "recursive-doubling") return AllreduceAlgorithm::recursive_doubling;
+    if (name == "rabenseifner") return AllreduceAlgorithm::rabenseifner;
+    return name == "tree" ? AllreduceAlgorithm::tree : AllreduceAlgorithm::ring;
+}
+
+CollectiveSpec build_collective(const Node& protocol, const std::string& name) {
+    CollectiveSpec spec;
+    spec.mode = name == "no-comm"      ? CollectiveMode::no_comm
+                : name == "layer-wise" ? CollectiveMode::layer_wise
+                : name == "allreduce"  ? CollectiveMode::sync
+                                       : CollectiveMode::delayed;
+    spec.adaptive = name == "adaptive-delay";
+    if (const Node* algorithm = protocol.find("algorithm")) spec.algorithm = spec.small = algorithm_of(algorithm->text);
+    if (const Node* small = protocol.find("small_algorithm")) {
+        spec.small = algorithm_of(small->text);
+        spec.algorithm = algorithm_of(protocol.at("large_algorithm").text);
+        spec.small_bytes = size_in_bytes(protocol.at("small_bytes"));
+    }
+    if (const Node* apply = protocol.find("apply"))
+        spec.order = apply->text == "wait-all"         ? ApplyOrder::wait_all
+                     : apply->text == "backprop-order" ? ApplyOrder::backprop
+                                                       : ApplyOrder::completion;
+    if (const Node* bucket = protocol.find("bucket_bytes")) spec.bucket_bytes = size_in_bytes(*bucket);
+    if (const Node* delay = protocol.find("delay")) spec.delay = to_int(*delay);
+    if (const Node* most = protocol.find("max_delay")) spec.max_delay = to_int(*most);
+    if (const Node* every = protocol.find("adapt_every")) spec.adapt_every = to_int(*every);
+    return spec;
+}
+
 }  // namespace
 
 ProtocolSpec build_protocol(const Node& protocol, int lambda) {
@@ -98,6 +135,7 @@ ProtocolSpec build_protocol(const Node& protocol, int lambda) {
     if (const Node* pushes = protocol.find("delayed_nesterov")) delayed.pushes = to_int(*pushes);
     if (const Node* counts = protocol.find("push_counts")) delayed.whole = counts->text == "whole";
     if (const Node* dylu = protocol.find("dylu")) delayed.dylu = dylu->boolean;
+    if (spec.reduces()) spec.collective = build_collective(protocol, spec.name);
     if (const Node* file = protocol.find("file")) spec.plugin = policy_of(*file, protocol, lambda);
     return spec;
 }

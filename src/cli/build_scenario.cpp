@@ -227,6 +227,7 @@ TraceSpec build_trace(const Node& trace) {
     spec.updates = trace.at("updates").boolean;
     spec.timeline = trace.at("timeline").boolean;
     spec.events = trace.at("events").boolean;
+    spec.layers = trace.at("layers").boolean;
     return spec;
 }
 

@@ -206,6 +206,7 @@ double least_seconds_of_steps(const Scenario& scenario, const Estimate& plan, si
         slowest = std::max(slowest, steps * placement.seconds(role, scenario.workers.batch_size));
         if (role == 1) moving = seconds_of(network.control_delay(host, placement.host_of_role.front(), bytes));
     }
+    if (scenario.protocol.reduces()) return slowest;
     if (!scenario.protocol.averages_in_rounds()) return rate > 0 ? *plan.gradients / rate : 0;
     if (scenario.protocol.streams()) return slowest;
     return slowest + *plan.updates * moving;
@@ -215,7 +216,8 @@ double least_seconds_of_steps(const Scenario& scenario, const Estimate& plan, si
 /// the server share carries every push, and the server takes its time for each.
 double least_seconds(const Scenario& scenario, const Shards& shards, const Estimate& plan, sim::Network& network,
                      const sim::Placement& placement) {
-    if (scenario.protocol.averages()) return least_seconds_of_steps(scenario, plan, network, placement);
+    if (scenario.protocol.averages() || scenario.protocol.reduces())
+        return least_seconds_of_steps(scenario, plan, network, placement);
     const int largest = largest_shard(shards);
     const CostSpec cost = cost_of(scenario, shards, largest);
     const auto push_bytes = static_cast<double>(cost.push_bytes);

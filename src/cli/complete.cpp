@@ -1,6 +1,7 @@
 #include "cli/complete.hpp"
 
 #include "cli/complete_averaging.hpp"
+#include "cli/complete_collective.hpp"
 #include "cli/complete_devices.hpp"
 #include "cli/complete_protocol.hpp"
 #include "cli/complete_shards.hpp"
@@ -61,7 +62,7 @@ void complete_pull(Node& root) {
 /// Whether nobody deals the workers their batches.
 bool draw_themselves(const Node& root) {
     const Node* pull = root.at("workers").find("pull");
-    return (pull && pull->text == "latest") || averages(root);
+    return (pull && pull->text == "latest") || averages(root) || reduces(root);
 }
 
 void complete_data(Node& root) {
@@ -298,6 +299,7 @@ void complete(Node& root, std::vector<std::string>& notes) {
     complete_devices(root, notes);
     check_faults(root.at("faults"), worker_count(root));
     complete_averaging(root);
+    complete_collective(root);
     complete_protocol(root);
     complete_leaves(root);
     complete_tree(root);

@@ -72,7 +72,7 @@ void complete_protocol(Node& root) {
 }
 
 void check_policy(const Node& root, const Scenario& scenario) {
-    if (scenario.protocol.averages()) return;  // without a policy
+    if (scenario.protocol.averages() || scenario.protocol.reduces()) return;  // without a policy
     const Policy policy = make_policy(scenario.protocol, scenario.lambda());
     const PolicyTraits said = traits(policy);
     const std::string name(rubato::name(policy));

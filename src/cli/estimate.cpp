@@ -2,6 +2,7 @@
 
 #include "cli/protocol_text.hpp"
 #include "cli/tree_text.hpp"
+#include "core/collective/plan.hpp"
 #include "core/shards.hpp"
 #include "core/tree.hpp"
 #include "learn/task.hpp"
@@ -100,6 +101,35 @@ void average(const Loaded& loaded, Estimate& plan) {
                          scenario.protocol.averaging.stream.fragments;
 }
 
+/// Workers tell of each gradient and each iteration; of what they send each other all ranks' routes are counted, or
+/// those of the first ones for all.
+void reduce(const Loaded& loaded, Estimate& plan) {
+    constexpr int looked_at = 64;
+    const Scenario& scenario = loaded.scenario;
+    const CollectiveSpec& spec = scenario.protocol.collective;
+    const int lambda = scenario.lambda(), ranks = std::min(lambda, looked_at);
+    const auto whole = static_cast<double>(scenario.cost.push_bytes);
+    const double elements = loaded.parameters > 0 ? static_cast<double>(loaded.parameters) : whole;
+    double messages = 0, bytes = 0;
+    for (const Bucket& bucket : make_buckets(scenario, loaded.parameters)) {
+        if (spec.mode == CollectiveMode::no_comm) break;
+        const auto size = static_cast<std::int64_t>(static_cast<double>(bucket.range.count) * (whole / elements));
+        for (int rank = 0; rank < ranks; ++rank)
+            for (const Route::Out& out : make_route(algorithm_for(spec, size), rank, lambda, bucket.range).outs) {
+                ++messages;
+                bytes += static_cast<double>(out.what.count) * (whole / elements);
+            }
+    }
+    const double all = static_cast<double>(lambda) / ranks;
+    plan.messages = *plan.updates * messages * all + 2 * *plan.gradients + *plan.updates;
+    plan.network_bytes = *plan.updates * bytes * all;
+    if (scenario.trace.updates) plan.disk_bytes = *plan.disk_bytes + *plan.gradients * round_row;
+    if (scenario.trace.layers)
+        plan.disk_bytes = *plan.disk_bytes + *plan.gradients *
+                                                 static_cast<double>(make_buckets(scenario, loaded.parameters).size()) *
+                                                 round_row;
+}
+
 }  // namespace
 
 int gradients_of_update(const Scenario& scenario) {
@@ -166,6 +196,7 @@ Estimate estimate(const Loaded& loaded) {
     if (scenario.trace.updates && scenario.protocol.averages()) disk += *result.updates * round_row;
     result.disk_bytes = disk;
     if (scenario.protocol.averages()) average(loaded, result);
+    if (scenario.protocol.reduces()) reduce(loaded, result);
     return result;
 }
 

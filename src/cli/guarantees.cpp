@@ -14,6 +14,8 @@ std::string leftover_sentence(const PolicyTraits& policy) {
 }
 
 std::string epoch_sentence(const Scenario& scenario, bool barrier, bool drops) {
+    if (scenario.protocol.reduces() && scenario.data.sampling != Sampling::random)
+        return "each sample is used exactly once an epoch; all workers begin an epoch together";
     if (scenario.protocol.gossips() && scenario.data.sampling == Sampling::strided)
         return "an epoch is N samples of steps; those under way when a run has come to its end are still counted";
     if (scenario.protocol.averages() && (!scenario.protocol.averages_in_rounds() || scenario.protocol.streams()) &&
@@ -64,7 +66,8 @@ std::vector<std::string> guarantees(const Scenario& scenario) {
         sentences.emplace_back("warm start: staleness is 0, and the weights are those of a hardsync run, bit for bit");
     if (policy.gradients > 1 && !policy.rounds && !policy.batch_order && !scenario.protocol.averages())
         sentences.push_back(leftover_sentence(policy));
-    const bool fixed_order = (policy.rounds || scenario.protocol.averages_in_rounds()) && policy.batch_order;
+    const bool fixed_order =
+        (policy.rounds || scenario.protocol.averages_in_rounds() || scenario.protocol.reduces()) && policy.batch_order;
     if (!fixed_order && !scenario.schedule.trace.empty()) {
         sentences.emplace_back(
             "order and staleness are those of the schedule, whatever the rule: the same weights, bit "

@@ -161,7 +161,7 @@ void Finder::look_at_server() {
             per_byte > 0 ? key + " and " + key + "_per_byte make" : key + " is", seconds_text(seconds));
     };
     const ExchangeCostSpec& exchange = scenario_.cluster.exchange;
-    if (!scenario_.protocol.averages() && exchange.send(1) + exchange.copy(1) > 0)
+    if (!scenario_.protocol.averages() && !scenario_.protocol.reduces() && exchange.send(1) + exchange.copy(1) > 0)
         odd("cluster.exchange: \"{}\" averages no models, and pays none of it", scenario_.protocol.name);
     look("push_s", server.push(cost), server.push_s_per_byte);
     look("pull_s", server.pull(cost), server.pull_s_per_byte);

@@ -32,6 +32,31 @@ std::string bounded_lead(std::int64_t bound, int lambda) {
         bound, bound, (lambda - 1) * (2 * bound + 1));
 }
 
+std::string_view algorithm_name(AllreduceAlgorithm algorithm) {
+    constexpr std::string_view names[] = {"ordered", "ring", "recursive-doubling", "rabenseifner", "tree"};
+    return names[static_cast<int>(algorithm)];
+}
+
+std::string collective_text(const ProtocolSpec& protocol, int lambda) {
+    const CollectiveSpec& spec = protocol.collective;
+    if (spec.mode == CollectiveMode::no_comm)
+        return fmt::format("no-comm: each of {} workers applies its own gradients to a model of its own", lambda);
+    std::string how(algorithm_name(spec.algorithm));
+    if (spec.small_bytes >= 0)
+        how = fmt::format("{} up to {} bytes, else {}", algorithm_name(spec.small), spec.small_bytes, how);
+    const std::string sum = fmt::format("one gradient of each of {} workers, summed among them ({})", lambda, how);
+    if (spec.mode == CollectiveMode::sync) return "allreduce: " + sum + ", and then applied";
+    if (spec.mode == CollectiveMode::layer_wise) {
+        constexpr std::string_view orders[] = {"when all are there", "from the last to the first", "as they come"};
+        return "layer-wise: " + sum + ", layers while earlier ones are computed; applied " +
+               std::string(orders[static_cast<int>(spec.order)]);
+    }
+    if (spec.adaptive)
+        return fmt::format("adaptive-delay: {} beside the next 0 to {}, chosen anew every {} iterations", sum,
+                           spec.max_delay, spec.adapt_every);
+    return fmt::format("delayed: {} beside the next {}, and applied then", sum, spec.delay);
+}
+
 std::string averaging_text(const ProtocolSpec& protocol, int lambda) {
     const AveragingSpec& spec = protocol.averaging;
     if (spec.gradients)
@@ -110,6 +135,7 @@ std::string protocol_text(const Scenario& scenario) {
     const ProtocolSpec& protocol = scenario.protocol;
     const int lambda = scenario.lambda(), count = traits_of(scenario).gradients;
     const std::string& name = protocol.name;
+    if (protocol.reduces()) return collective_text(protocol, lambda);
     if (protocol.averages()) return averaging_text(protocol, lambda);
     if (name == Hardsync::name) return fmt::format("hardsync: an update for every {} gradients, one a worker", lambda);
     if (name == Bsp::name && !protocol.per_gradient)
@@ -183,6 +209,19 @@ std::vector<std::string> staleness_at_a_server(const Scenario& scenario) {
         return {
             "nobody waits for anybody; a step is in the joint model once the first of its shards is; staleness "
             "counts versions since the worker last took what it was sent: no bound"};
+    if (protocol.reduces()) {
+        const CollectiveSpec& spec = protocol.collective;
+        if (spec.mode == CollectiveMode::no_comm)
+            return {"replicas diverge: figures are those of worker 0's, and no communication is faster"};
+        const std::string bound = spec.adaptive ? fmt::format("staleness is the delay, {} at most", spec.max_delay)
+                                  : spec.mode == CollectiveMode::delayed
+                                      ? fmt::format("staleness is {} from gradient {} on", spec.delay, spec.delay)
+                                      : std::string("staleness is 0");
+        return {bound + "; all replicas are alike, bit for bit",
+                spec.algorithm == AllreduceAlgorithm::ordered && spec.small == AllreduceAlgorithm::ordered
+                    ? "sums are taken in the order of the workers: the same weights, bit for bit, on every backend"
+                    : "the order of sums follows from the algorithm: the same weights, bit for bit, on every backend"};
+    }
     if (protocol.gossips())
         return {
             "nobody waits for anybody; the weights of all workers, with what is under way, are 1 together",

@@ -53,7 +53,7 @@ Loaded load_changed(const LoggedRun& run, std::vector<std::string> sets) {
         throw InputError("--set " + sets.front() + ": the workers of " + run.directory +
                          " take steps of their own (workers.communication), at rates that the recorded messages carry: "
                          "rubato run computes such a run anew");
-    if (run.loaded.scenario.protocol.averages())
+    if (run.loaded.scenario.protocol.averages() || run.loaded.scenario.protocol.reduces())
         throw InputError("--set " + sets.front() + ": the workers of " + run.directory +
                          " take steps of their own, at rates that the recorded messages carry: rubato run computes "
                          "such a run anew");

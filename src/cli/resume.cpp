@@ -275,6 +275,7 @@ std::string averaging_resume(const Scenario& scenario) {
 std::string resume_sentence(const Scenario& scenario) {
     if (scenario.topology == "sharded") return "none: checkpoints are not yet built for sharded servers";
     if (scenario.has_relays()) return "none: checkpoints are not yet built for a tree";
+    if (scenario.protocol.reduces()) return "none: checkpoints are not yet built without a server";
     if (scenario.protocol.averages()) return averaging_resume(scenario);
     const StalenessRule& rule = scenario.optimizer.staleness_rule;
     const PolicyTraits policy = traits_of(scenario);

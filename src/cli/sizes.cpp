@@ -1,6 +1,7 @@
 // What only other rooms know: samples of an epoch, parameters of a model; and then, where a schedule ends.
 #include "cli/complete.hpp"
 #include "cli/complete_averaging.hpp"
+#include "cli/complete_collective.hpp"
 #include "cli/complete_shards.hpp"
 #include "cli/load.hpp"
 #include "learn/task.hpp"
@@ -43,6 +44,7 @@ void complete_from_learning(Loaded& loaded) {
         cost.push_bytes = cost.pull_bytes = 4 * size.parameters;
     }
     check_phases(loaded.tree, scenario, loaded.parameters);
+    check_collective(loaded.tree, scenario, loaded.parameters);
     if (cost.parameters == 0) cost.parameters = size.parameters > 0 ? size.parameters : cost.push_bytes / 4;
     if (cost.flops_per_sample <= 0) cost.flops_per_sample = size.flops_per_sample;
     // A schedule charges no machine.

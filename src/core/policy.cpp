@@ -85,6 +85,7 @@ PolicyTraits traits(const ProtocolSpec& protocol, int lambda) {
     if (protocol.reduces()) {
         PolicyTraits replicas;
         replicas.word = Word::broadcast;
+        replicas.rounds = true;
         replicas.batch_order = true;
         replicas.gradients = lambda;
         return replicas;

@@ -59,6 +59,12 @@ std::string to_text(const RoundRow& row) {
 std::string to_text(const ExchangeRow& row) {
     return labelled("exchange-row", row);
 }
+std::string to_text(const IterationRow& row) {
+    return labelled("iteration-row", row);
+}
+std::string to_text(const BucketRow& row) {
+    return labelled("bucket-row", row);
+}
 
 std::string_view event_kind(const Event& event) {
     return std::visit([](const auto& alternative) { return std::remove_cvref_t<decltype(alternative)>::kind; }, event);

@@ -31,6 +31,8 @@ std::string to_text(const ControllerRow& row);
 std::string to_text(const ShardRow& row);
 std::string to_text(const RoundRow& row);
 std::string to_text(const ExchangeRow& row);
+std::string to_text(const IterationRow& row);
+std::string to_text(const BucketRow& row);
 
 /// The kind of an event, e.g. "gradient-ready".
 std::string_view event_kind(const Event& event);
@@ -50,6 +52,8 @@ void each_line(const Actions& actions, Line&& line) {
     for (const auto& row : actions.shards) line('R', to_text(row));
     for (const auto& row : actions.rounds) line('R', to_text(row));
     for (const auto& row : actions.exchanges) line('R', to_text(row));
+    for (const auto& row : actions.iterations) line('R', to_text(row));
+    for (const auto& row : actions.buckets) line('R', to_text(row));
 }
 
 }  // namespace rubato::trace

@@ -62,6 +62,9 @@ Output::Output(const Scenario& scenario, const RecorderOptions& options)
         open(rounds_, path("rounds.csv"), rounds_header, sizes.rounds);
     if (scenario.protocol.averages_in_phases() && scenario.trace.updates)
         open(exchanges_, path("exchanges.csv"), exchanges_header, sizes.exchanges);
+    if (scenario.protocol.reduces() && scenario.trace.updates)
+        open(iterations_, path("iterations.csv"), iterations_header, -1);
+    if (scenario.protocol.reduces() && scenario.trace.layers) open(layers_, path("layers.csv"), layers_header, -1);
     faults_size_ = sizes.faults;
     if (sizes.faults >= 0) open(faults_, path("faults.csv"), faults_header, sizes.faults);
     if (rank_ == 0) return;
@@ -107,7 +110,8 @@ void Output::remove_leftovers(const TraceSpec& trace, bool resumes) const {
                                                   {"updates.csv", !trace.updates}, {"timeline.csv", !trace.timeline},
                                                   {"events.log", !trace.events},   {"controller.csv", !resumes},
                                                   {"faults.csv", !resumes},        {"shards.csv", true},
-                                                  {"rounds.csv", !resumes},        {"exchanges.csv", !resumes}};
+                                                  {"rounds.csv", !resumes},        {"exchanges.csv", !resumes},
+                                                  {"iterations.csv", true},        {"layers.csv", true}};
     for (const auto& [name, remove] : names) {
         std::error_code error;  // where nothing can be removed nothing can be written, which is reported then
         if (remove) std::filesystem::remove(path(name), error);
@@ -118,7 +122,8 @@ bool Output::takes(const Actions& actions) const {
     return (gradients_ && !actions.gradients.empty()) || (updates_ && !actions.updates.empty()) ||
            (evals_ && !actions.evals.empty()) || (controller_ && !actions.controller.empty()) ||
            (shards_ && !actions.shards.empty()) || (rounds_ && !actions.rounds.empty()) ||
-           (exchanges_ && !actions.exchanges.empty()) || log_;
+           (exchanges_ && !actions.exchanges.empty()) || (iterations_ && !actions.iterations.empty()) ||
+           (layers_ && !actions.buckets.empty()) || log_;
 }
 
 void Output::write_rows(const Actions& actions) {
@@ -138,6 +143,10 @@ void Output::write_rows(const Actions& actions) {
         for (const RoundRow& row : actions.rounds) write_row(*rounds_, row);
     if (exchanges_)
         for (const ExchangeRow& row : actions.exchanges) write_row(*exchanges_, row);
+    if (iterations_)
+        for (const IterationRow& row : actions.iterations) write_row(*iterations_, row);
+    if (layers_)
+        for (const BucketRow& row : actions.buckets) write_row(*layers_, row);
 }
 
 // Those that hold the first, or one by `every` further on.
@@ -180,21 +189,22 @@ void Output::write(const FaultRow& row) {
 }
 
 void Output::flush() {
-    for (auto* file :
-         {&gradients_, &updates_, &evals_, &timeline_, &controller_, &faults_, &shards_, &rounds_, &exchanges_})
+    for (auto* file : {&gradients_, &updates_, &evals_, &timeline_, &controller_, &faults_, &shards_, &rounds_,
+                       &exchanges_, &iterations_, &layers_})
         if (*file) (*file)->flush();
     if (log_) log_->flush();
 }
 
 void Output::close() {
-    for (auto* file :
-         {&gradients_, &updates_, &evals_, &timeline_, &controller_, &faults_, &shards_, &rounds_, &exchanges_})
+    for (auto* file : {&gradients_, &updates_, &evals_, &timeline_, &controller_, &faults_, &shards_, &rounds_,
+                       &exchanges_, &iterations_, &layers_})
         if (*file) (*file)->close();
     if (log_) log_->finish();
 }
 
 void Output::abandon() {
-    for (auto* file : {&gradients_, &updates_, &evals_, &timeline_, &shards_, &rounds_, &exchanges_})
+    for (auto* file :
+         {&gradients_, &updates_, &evals_, &timeline_, &shards_, &rounds_, &exchanges_, &iterations_, &layers_})
         if (*file) (*file)->abandon();
     if (log_) log_->abandon();
 }

@@ -64,7 +64,8 @@ private:
     int rank_;
     std::int64_t every_;
     bool sums_;  ///< rows of gradients may stand for several
-    std::optional<LineFile> gradients_, updates_, evals_, timeline_, controller_, faults_, shards_, rounds_, exchanges_;
+    std::optional<LineFile> gradients_, updates_, evals_, timeline_, controller_, faults_, shards_, rounds_, exchanges_,
+        iterations_, layers_;
     std::int64_t faults_size_ = -1;  ///< of what a run has that goes on
     std::optional<EventLogWriter> log_;
 };

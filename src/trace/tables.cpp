@@ -169,6 +169,25 @@ char* put_row(char* at, const ExchangeRow& row) {
     return cells.end();
 }
 
+char* put_row(char* at, const IterationRow& row) {
+    const Iterated& it = row.it;
+    Cells cells(at);
+    cells << std::int64_t{row.worker} << it.iteration << std::int64_t{it.delay} << std::int64_t{it.in_flight}
+          << it.version << it.begin_ns << it.computed_ns << it.waited_ns << it.end_ns;
+    return cells.end();
+}
+
+char* put_row(char* at, const BucketRow& row) {
+    const BucketTimes& it = row.it;
+    Cells cells(at);
+    cells << std::int64_t{row.worker} << it.iteration << std::int64_t{it.bucket} << it.gradient_begin_ns
+          << it.gradient_end_ns;
+    // Where nobody communicates nothing is reduced.
+    for (const Time time : {it.reduce_begin_ns, it.reduce_end_ns}) cells.reached(time > 0 ? time : -1);
+    cells << it.apply_begin_ns << it.apply_end_ns;
+    return cells.end();
+}
+
 char* put_row(char* at, const Span& span) {
     Cells cells(at);
     cells << std::int64_t{span.role} << std::string_view(span.kind) << span.begin_ns << span.end_ns;

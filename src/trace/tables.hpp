@@ -30,6 +30,11 @@ inline constexpr std::string_view rounds_header =
     "round,version,worker,shard,workers,steps,samples,broadcast_begin_ns,broadcast_end_ns,compute_begin_ns,compute_end_"
     "ns,"
     "reduce_begin_ns,reduce_end_ns,prepare_begin_ns,prepare_end_ns";
+inline constexpr std::string_view iterations_header =
+    "worker,iteration,delay,in_flight,version,begin_ns,computed_ns,waited_ns,end_ns";
+inline constexpr std::string_view layers_header =
+    "worker,iteration,bucket,gradient_begin_ns,gradient_end_ns,reduce_begin_ns,reduce_end_ns,apply_begin_ns,"
+    "apply_end_ns";
 inline constexpr std::string_view exchanges_header = "cycle,shard,worker,steps,pulls,asked_ns,begin_ns,end_ns";
 inline constexpr std::string_view timeline_header = "role,kind,begin_ns,end_ns,peer,bytes";
 inline constexpr std::string_view faults_header = "time_ns,event,role,host,link,bandwidth_factor,latency_factor";
@@ -51,6 +56,8 @@ char* put_row(char* at, const ControllerRow& row);
 char* put_row(char* at, const ShardRow& row);
 char* put_row(char* at, const RoundRow& row);
 char* put_row(char* at, const ExchangeRow& row);
+char* put_row(char* at, const IterationRow& row);
+char* put_row(char* at, const BucketRow& row);
 char* put_row(char* at, const Span& span);
 
 /// What became of the gradients of one worker, or of all.

@@ -23,6 +23,8 @@ struct Ledger {
     std::vector<ShardRow> shards;
     std::vector<RoundRow> rounds;
     std::vector<ExchangeRow> exchanges;
+    std::vector<IterationRow> iterations;
+    std::vector<BucketRow> buckets;
 
     void add(const Actions& actions) {
         gradients.insert(gradients.end(), actions.gradients.begin(), actions.gradients.end());
@@ -33,6 +35,8 @@ struct Ledger {
         shards.insert(shards.end(), actions.shards.begin(), actions.shards.end());
         rounds.insert(rounds.end(), actions.rounds.begin(), actions.rounds.end());
         exchanges.insert(exchanges.end(), actions.exchanges.begin(), actions.exchanges.end());
+        iterations.insert(iterations.end(), actions.iterations.begin(), actions.iterations.end());
+        buckets.insert(buckets.end(), actions.buckets.begin(), actions.buckets.end());
     }
     /// Gradients that the rows stand for.
     std::int64_t told() const {

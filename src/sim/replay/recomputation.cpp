@@ -44,8 +44,8 @@ Recomputation::Recomputation(const Scenario& scenario, const learn::Task& task, 
           job.weights = buffers_.data(job.weights_buffer);
           job.gradient = buffers_.data(job.gradient_buffer);
       })) {
-    receipts_tell_ =
-        scenario.topology == "star" && !scenario.workers.communication.any() && !scenario.protocol.averages();
+    receipts_tell_ = scenario.topology == "star" && !scenario.workers.communication.any() &&
+                     !scenario.protocol.averages() && !scenario.protocol.reduces();
     initial_ = buffers_.allocate();
     if (options.resumed == nullptr) {
         task.initialize(buffers_.data(initial_));

@@ -1,0 +1,19 @@
+// Protocols without a server: their keys, and what they go together with.
+#pragma once
+
+#include "cli/node.hpp"
+#include "core/scenario.hpp"
+
+namespace rubato::cli {
+
+/// Whether workers reduce gradients among themselves, or keep them.
+bool reduces(const Node& root);
+
+/// Refuses what has no meaning or is not yet built. Nothing for others.
+void complete_collective(const Node& root);
+
+/// Refuses gradients of fewer elements than there are workers, where an allreduce is to carry proposals. parameters: of
+/// the model; 0 where there is none.
+void check_collective(const Node& root, const Scenario& scenario, std::int64_t parameters);
+
+}  // namespace rubato::cli

@@ -46,7 +46,8 @@ def spans_of(run: Run) -> pd.DataFrame:
         # An exchange of a fragment begins with the broadcast of the one before it.
         if streams and stage == "broadcast":
             known = known.assign(shard=(known["shard"] - 1) % (rounds["shard"].max() + 1))
-        parts.append(pd.DataFrame({"row": row_of(known, "fragment" if streams else "shard"), "stage": stage, "round": known["round"],
+        parts.append(pd.DataFrame({"row": row_of(known, "fragment" if streams else "shard"), "stage": stage,
+                                   "round": known["round"],
                                    "begin_ns": known[f"{stage}_begin_ns"].astype("int64"),
                                    "end_ns": known[f"{stage}_end_ns"].astype("int64")}))
     spans = pd.concat(parts, ignore_index=True)

@@ -25,7 +25,8 @@ HEADERS = {
     "workers": "worker,device,host,gradients,applied,dropped,cancelled,leftover,staleness_mean,staleness_p99,compute_s,"
                "push_queued_s,push_moving_s,pull_request_s,pull_moving_s,policy_wait_s,apply_wait_s,evaluate_s,idle_s,"
                "inquiries,pulls",
-    "servers": "role,host,pushes,updates,replies,push_s,update_s,pull_s,evaluate_s,idle_s,bytes_in,bytes_out,receiving_s,sending_s",
+    "servers": "role,host,pushes,updates,replies,push_s,update_s,pull_s,evaluate_s,idle_s,bytes_in,bytes_out,"
+               "receiving_s,sending_s",
 }
 
 
@@ -107,7 +108,7 @@ def write_run(directory: str, protocol: str = "n-softsync", n: int = 1, workers:
     tables["evals"] = evaluations(tables["updates"], status == "diverged", speed)
     tables["workers"] = [[w, "default", f"host-{w}", 9, 9, 0, 0, 0, 1.0, 2, 0.5, 0, 0.1, 0, 0.1, 0, 0, 0, 0.1, 9, 9]
                          for w in range(workers)]
-    tables["servers"] = [[0, "host-s", 9, 9, 9, 0.1, 0.1, 0.1, 0, 0.7, 350000, 350000]]
+    tables["servers"] = [[0, "host-s", 9, 9, 9, 0.1, 0.1, 0.1, 0, 0.7, 350000, 350000, 0.4, 0.4]]
     # As if the fastest worker had been granted more and more; the first question came too early for an answer.
     tables["shards"] = [[1, *row[1:6], row[11], row[12]] for row in tables["gradients"]]
     tables["rounds"] = [[k, k + 1, "", "", workers, 8, 256] + [10**8 * k + 10**7 * stage for stage in range(8)]

@@ -81,7 +81,7 @@ TEST_CASE("a run directory holds what the contract names") {
     CHECK(lines_of(read_file(run + "/updates.csv")).size() == 11);
     CHECK(lines_of(read_file(run + "/evals.csv")).size() == 1);
     CHECK(lines_of(read_file(run + "/workers.csv"))[2].starts_with("1,cpu,c,5,5,1,0,0,0,0,7,0,1,0,1,"));
-    CHECK(lines_of(read_file(run + "/servers.csv"))[1] == "0,a,11,10,10,1,1,1,0,7,44,55");
+    CHECK(lines_of(read_file(run + "/servers.csv"))[1] == "0,a,11,10,10,1,1,1,0,7,44,55,,");
     CHECK_FALSE(exists(run + "/timeline.csv"));
     CHECK_FALSE(exists(run + "/events.log"));
     CHECK_FALSE(exists(run + "/summary.json.part"));

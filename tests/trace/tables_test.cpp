@@ -91,7 +91,10 @@ TEST_CASE("workers and servers") {
     row.pushes = 3;
     row.update_ns = 250'000'000;
     row.bytes_in = 12;
-    CHECK(server_line(row, {"h", ""}, 1'000'000'000) == "0,h,3,0,0,0,0.25,0,0,0.75,12,0");
+    CHECK(server_line(row, {"h", ""}, 1'000'000'000) == "0,h,3,0,0,0,0.25,0,0,0.75,12,0,,");
+    row.sending_ns = 500'000'000;
+    row.receiving_ns = 0;
+    CHECK(server_line(row, {"h", ""}, 1'000'000'000) == "0,h,3,0,0,0,0.25,0,0,0.75,12,0,0,0.5");
 }
 
 TEST_CASE("every line has as many cells as its header, the longest values included") {

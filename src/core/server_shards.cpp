@@ -100,6 +100,9 @@ void Server::on(Time now, const Placed& event, Actions& actions) {
     if (stopping_) try_finish(now, actions);
 }
 
+void Server::on(Time, const LayerReady&, Actions&) {
+    throw std::logic_error("a server never computes gradients");
+}
 void Server::on(Time, const Mixed&, Actions&) {
     throw std::logic_error("a server that is pushed gradients has nothing to mix");
 }

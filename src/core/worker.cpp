@@ -318,6 +318,9 @@ void Worker::on(Time, const PeerBack&, Actions&) {
 void Worker::on(Time, const Placed&, Actions&) {
     throw std::logic_error("a worker of one server has nothing to place");
 }
+void Worker::on(Time, const LayerReady&, Actions&) {
+    throw std::logic_error("a worker of a server asks for no layers");
+}
 void Worker::on(Time, const Mixed&, Actions&) {
     throw std::logic_error("a worker that pushes gradients has nothing to mix");
 }

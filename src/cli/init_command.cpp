@@ -69,6 +69,8 @@ Node protocol_section(const std::string& name) {
         if (const Node* examples = child.find("examples"); !value && examples) value = &examples->items.front();
         if (value) section.set(key, *value, {});
     }
+    // The model of the template has one layer.
+    if (section.find("split")) section.set("split", Node::of("bytes"), {});
     return section;
 }
 

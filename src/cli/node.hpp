@@ -31,6 +31,7 @@ struct Node {
     static Node of(std::int64_t value);
     static Node of(double value);
     static Node of(std::string value);
+    static Node of(const char* text) { return of(std::string(text)); }  // not the one of bool
     static Node object();
 
     bool is(Kind other) const { return kind == other; }

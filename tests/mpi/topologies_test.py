@@ -70,6 +70,27 @@ class TopologiesTest(LaunchTest):
         self.assert_books("elastic")
         self.assert_replays("elastic", "--weights")
 
+    def test_gradients_are_summed_among_the_workers(self) -> None:
+        """As many ranks as workers: nobody serves."""
+        for number, protocol in enumerate(({"name": "allreduce", "algorithm": "ordered"}, {"name": "no-comm"},
+                                           {"name": "allreduce", "algorithm": "rabenseifner"},
+                                           {"name": "layer-wise", "apply": "completion-order"},
+                                           {"name": "delayed", "delay": 2}, {"name": "delayed", "algorithm": "tree"})):
+            with self.subTest(protocol):
+                out = f"collective{number}"
+                scenario = learning(protocol, 4, hidden=30)
+                summary = self.run_on("mpi", scenario, out, ranks=4)
+                self.assertEqual((summary["backend"], summary["status"]), ("mpi", "finished"))
+                self.assert_books(out)
+                self.assert_replays(out, "--weights")
+                self.assertEqual(len(self.rows(out, "iterations.csv")), 4 * summary["updates"])
+                simulated = self.run_on("sim", scenario, out + "-sim")
+                self.assertEqual(summary["weights_hash"], simulated["weights_hash"])
+        summary = self.run_on("mpi", learning({"name": "adaptive-delay", "adapt_every": 5}, 4, hidden=30), "adapts",
+                              ranks=4)
+        self.assertEqual(summary["status"], "finished")
+        self.assert_replays("adapts", "--weights")
+
     def test_deltas_are_pushed_alone(self) -> None:
         protocol = {"name": "async-diloco", "tau": 3, "delayed_nesterov": 2, "dylu": True}
         summary = self.run_on("mpi", learning(protocol, 4, hidden=30), "delayed", ranks=5)

@@ -70,7 +70,7 @@ inline Scenario learning_scenario(const std::string& protocol, int lambda, int b
 
 /// Whether messages have parts of a model, which has to have some.
 inline bool parts_alone(const Scenario& scenario) {
-    return scenario.topology == "sharded" || scenario.protocol.averages_in_parts() ||
+    return scenario.topology == "sharded" || scenario.protocol.averages_in_parts() || scenario.protocol.reduces() ||
            scenario.protocol.averaging.spread.swarm;
 }
 

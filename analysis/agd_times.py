@@ -1,0 +1,109 @@
+#!/usr/bin/env python3
+"""Batches a second without a server, as Figure 1 of Daily, Vishnu and Siegel (2016), on two modelled clusters.
+
+    analysis/agd_times.py [--program build/rubato] [-o docs/figures/agd.png]
+
+Prints a table for docs/validation.md: what an iteration takes under each protocol, for 1 to 8 devices that share an
+effective batch, the speed-up of delayed over synchronous sums, and the parallel efficiency. Timing only: nothing is
+fitted, and no figure of the paper is used but the effective batches.
+"""
+
+import argparse
+import json
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from rubato_analysis import AnalysisError, load
+from rubato_analysis.figure import new_figure
+
+ROOT = Path(__file__).resolve().parent.parent
+NETS = {"alexnet": ("AlexNet", 256), "googlenet": ("GoogLeNet", 32)}
+CLUSTERS = {"dgx1": "DGX-1-like", "cluster": "Sandy Bridge, InfiniBand"}
+DEVICES = (1, 2, 4, 8)
+PROTOCOLS = {
+    "sync": {"name": "allreduce"},
+    "layer-wise (a)": {"name": "layer-wise", "apply": "wait-all"},
+    "layer-wise (b)": {"name": "layer-wise", "apply": "backprop-order"},
+    "layer-wise (c)": {"name": "layer-wise", "apply": "completion-order"},
+    "delayed 1": {"name": "delayed", "delay": 1},
+    "delayed 2": {"name": "delayed", "delay": 2},
+    "delayed 3": {"name": "delayed", "delay": 3},
+    "no-comm": {"name": "no-comm"},
+}
+COLORS = ["#000000", "#56B4E9", "#0072B2", "#004C6D", "#E69F00", "#D55E00", "#CC79A7", "#009E73"]
+
+
+def period_s(program, scenario, devices, batch, protocol):
+    """Seconds between two versions, without the first ten."""
+    with tempfile.TemporaryDirectory(prefix="rubato-") as folder:
+        out = Path(folder) / "run"
+        sets = {"workers.count": devices, "workers.batch_size": batch // devices, "protocol": protocol}
+        command = [program, "run", scenario, "--quiet", "--out", out]
+        for key, value in sets.items():
+            command += ["--set", f"{key}={json.dumps(value)}"]
+        done = subprocess.run([str(part) for part in command], capture_output=True, text=True, check=False)
+        if done.returncode != 0:
+            raise AnalysisError((done.stderr.strip().splitlines() or [f"exit status {done.returncode}"])[-1])
+        times = load(out).updates.time_ns
+    return float(times.iloc[-1] - times.iloc[9]) * 1e-9 / (len(times) - 10)
+
+
+def measure(program):
+    """{(net, cluster): {devices: {protocol: seconds}}}."""
+    found = {}
+    for net, (_, batch) in NETS.items():
+        for cluster in CLUSTERS:
+            scenario = ROOT / f"scenarios/papers/agd-{net}-{cluster}.json"
+            found[net, cluster] = {
+                n: {name: period_s(program, scenario, n, batch, protocol) for name, protocol in PROTOCOLS.items()}
+                for n in DEVICES}
+    return found
+
+
+def table(found):
+    print("| net, cluster | devices | " + " | ".join(f"{name} (ms)" for name in PROTOCOLS) +
+          " | best delayed / sync | efficiency of the best |")
+    print("|---|---:|" + "---:|" * (len(PROTOCOLS) + 2))
+    for (net, cluster), by_devices in found.items():
+        alone = by_devices[1]["no-comm"]
+        for n, times in by_devices.items():
+            best = min(times[f"delayed {k}"] for k in (1, 2, 3))
+            cells = " | ".join(f"{1e3 * times[name]:.2f}" for name in PROTOCOLS)
+            print(f"| {NETS[net][0]}, {CLUSTERS[cluster]} | {n} | {cells} | {times['sync'] / best:.2f} | "
+                  f"{100 * alone / (n * best):.0f} % |")
+
+
+def draw(found, path):
+    figure, axes = new_figure(len(found), 1, 8, 3.0 * len(found))
+    for ax, ((net, cluster), by_devices) in zip(axes, found.items()):
+        width = 0.8 / len(PROTOCOLS)
+        for place, (name, color) in enumerate(zip(PROTOCOLS, COLORS)):
+            heights = [1 / times[name] for times in by_devices.values()]
+            ax.bar([i - 0.4 + width * (place + 0.5) for i in range(len(by_devices))], heights, width, color=color,
+                   label=name)
+        ax.set_xticks(range(len(by_devices)), [str(n) for n in by_devices])
+        ax.set(xlabel="devices", ylabel="batches/s", title=f"{NETS[net][0]}, {CLUSTERS[cluster]}")
+    axes[0].legend(ncols=4, fontsize=7)
+    figure.savefig(path)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--program", default=ROOT / "build/rubato")
+    parser.add_argument("-o", "--output", help="where the figure goes")
+    options = parser.parse_args()
+    try:
+        found = measure(options.program)
+    except AnalysisError as error:
+        print(f"agd_times.py: {error}", file=sys.stderr)
+        return 1
+    table(found)
+    if options.output:
+        draw(found, options.output)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -10,7 +10,9 @@ Execution::Execution(const RunInput& input, std::string backend)
     : input_(input),
       scenario_(*input.scenario),
       begin_(std::chrono::steady_clock::now()),
-      office_(input.task->parameters(), [this](RoleId role, const Event& event) { mail(role, event); }),
+      office_(
+          input.task->parameters(), [this](RoleId role, const Event& event) { mail(role, event); },
+          gradient_slots(input.scenario->protocol)),
       optimizer_(input.scenario->optimizer, input.task->parameters(), input.scenario->lambda()),
       timeline_(input.recorder != nullptr && input.recorder->wants_timeline()) {
     const Tree tree = make_tree(scenario_);

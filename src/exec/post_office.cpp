@@ -18,7 +18,7 @@ std::int32_t PostOffice::channel_index(const Channel3& key) {
     const auto [it, fresh] = index_.emplace(key, static_cast<std::int32_t>(channels_.size()));
     if (fresh) {
         channels_.emplace_back();
-        channels_.back().free.assign(static_cast<std::size_t>(inbox_slots(key.channel)), 0);
+        channels_.back().free.assign(static_cast<std::size_t>(slots_of(key.channel)), 0);
     }
     return it->second;
 }

@@ -15,16 +15,17 @@ namespace rubato::exec {
 
 /// Inbox slots of a channel. That of weights has three: a worker computes on one model while another is there to be
 /// computed on next, and one lands that is newer.
-constexpr std::int32_t inbox_slots(Channel channel) {
-    return channel == Channel::weights ? 3 : 1;
+constexpr std::int32_t inbox_slots(Channel channel, int gradient_slots = 1) {
+    return channel == Channel::weights ? 3 : channel == Channel::gradient ? gradient_slots : 1;
 }
 
 /// Thread-safe. `deliver(role, event)` puts an event into a role's mailbox; it is called with the office locked and
 /// must not call back.
 class PostOffice {
 public:
-    PostOffice(std::int64_t elements, std::function<void(RoleId, const Event&)> deliver)
-        : buffers_(elements), deliver_(std::move(deliver)) {}
+    PostOffice(std::int64_t elements, std::function<void(RoleId, const Event&)> deliver, int gradient_slots = 1)
+        : buffers_(elements), deliver_(std::move(deliver)), gradient_slots_(gradient_slots) {}
+    std::int32_t slots_of(Channel channel) const { return inbox_slots(channel, gradient_slots_); }
 
     /// A channel whose sender is elsewhere: allocate_in() takes a slot of it, and `freed(channel)` is told when a slot
     /// is free again; it is called with the office locked and must not call back.
@@ -80,6 +81,7 @@ private:
     learn::BufferPool buffers_;
     learn::Kept kept_{buffers_};
     std::function<void(RoleId, const Event&)> deliver_;
+    const int gradient_slots_;
     std::function<void(std::int32_t)> freed_;
     std::map<Channel3, std::int32_t> index_;
     std::deque<State> channels_;

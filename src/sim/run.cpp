@@ -26,7 +26,8 @@ Run::Run(const RunInput& input, Network& network, const Placement& placement)
       faults_(scenario_, input.resume ? static_cast<double>(input.resume->head.roles.server.now_ns) * 1e-9 : 0.0),
       transport_(
           network, placement.host_of_role, input.scenario->cluster.network.concurrent_transfers,
-          [](void* self, const Flow& flow) { static_cast<Run*>(self)->on_start(flow); }, this),
+          [](void* self, const Flow& flow) { static_cast<Run*>(self)->on_start(flow); }, this,
+          gradient_slots(input.scenario->protocol)),
       buffers_(input.task ? input.task->parameters() : 0),
       interrupted_(input.interrupted),
       timeline_(input.recorder != nullptr && input.recorder->wants_timeline()) {

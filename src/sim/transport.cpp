@@ -2,12 +2,14 @@
 
 namespace rubato::sim {
 
-Transport::Transport(Network& network, const std::vector<HostId>& host_of_role, int cap, OnStart on_start, void* driver)
+Transport::Transport(Network& network, const std::vector<HostId>& host_of_role, int cap, OnStart on_start, void* driver,
+                     int gradient_slots)
     : network_(network),
       host_of_role_(host_of_role),
       cap_(cap),
       on_start_(on_start),
       driver_(driver),
+      gradient_slots_(gradient_slots),
       pairs_(host_of_role.size()) {
     const auto hosts = static_cast<std::size_t>(*std::max_element(host_of_role.begin(), host_of_role.end())) + 1;
     ports_.resize(hosts);
@@ -54,7 +56,8 @@ Transport::Pair Transport::new_pair(RoleId server) {
     const auto first = static_cast<std::int32_t>(channels_.size());
     channels_.resize(channels_.size() + 6);
     for (const int direction : {0, 3})
-        channels_[static_cast<std::size_t>(first + direction + static_cast<int>(Channel::weights))].slots = 3;
+        for (const auto& [channel, slots] : {std::pair(Channel::weights, 3), std::pair(Channel::gradient, gradient_slots_)})
+            channels_[static_cast<std::size_t>(first + direction + static_cast<int>(channel))].slots = slots;
     return {server, first};
 }
 

@@ -31,7 +31,8 @@ public:
     using OnStart = void (*)(void* driver, const Flow& flow);
 
     /// cap: concurrent transfers for each direction of a host's link; 0: unlimited.
-    Transport(Network& network, const std::vector<HostId>& host_of_role, int cap, OnStart on_start, void* driver);
+    Transport(Network& network, const std::vector<HostId>& host_of_role, int cap, OnStart on_start, void* driver,
+              int gradient_slots = 1);
 
     /// Reserves the flow's place in its channel's order; it moves after submit().
     FlowId create(const Flow& flow) {
@@ -145,7 +146,7 @@ private:
         std::vector<Pair> others;  ///< sorted by the server
     };
 
-    // The channel of weights has three slots, every other one has one: a worker computes on one model while another is
+    // The channel of weights has three slots, that of gradients as many as the protocol says: a worker computes on one model while another is
     // there to be computed on next, and one lands that is newer.
     std::int32_t channel_index(const Flow& flow) {
         // Role 0 serves all others; between those, relays come after whom they serve.
@@ -217,6 +218,7 @@ private:
     int cap_;
     OnStart on_start_;
     void* driver_;
+    int gradient_slots_;
     std::vector<Port> ports_;  ///< by host
     std::vector<Flow> flows_;
     std::vector<FlowId> free_;

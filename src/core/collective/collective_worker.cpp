@@ -30,7 +30,12 @@ void CollectiveWorker::on(Time now, const Start& event, Actions& actions) {
     weights_ = event.weights;
     books_.idle_ns += std::max<Time>(0, now - books_.sum_ns());
     since_ns_ = now;
-    begin_iteration(now, actions);
+    if (config_.buckets.size() == 1) return begin_iteration(now, actions);
+    // Buckets are applied one after the other in the same place, which has to be its own.
+    phase_ = Phase::beginning;
+    Mix& copy = actions.add<Mix>();
+    copy.id = work_ = next_id();
+    copy.add(weights_, 1);
 }
 
 double CollectiveWorker::rate() const {
@@ -272,7 +277,8 @@ void CollectiveWorker::end_iteration(Time now, Actions& actions) {
     if (told_.computed_ns > 0) {  // not while it drains
         told_.end_ns = now;
         told_.version = version_;
-        delay_.note(now - told_.begin_ns, told_.waited_ns);
+        // Not of one in which the delay has changed.
+        if (told_.delay == delay_.delay()) delay_.note(now - told_.begin_ns, told_.waited_ns);
         tell(told_, actions);
         told_ = {};
     }
@@ -331,6 +337,11 @@ void CollectiveWorker::on(Time now, const Mixed& event, Actions& actions) {
         reduce->on(event, actions);
         return go_on(now, actions);
     }
+    if (phase_ == Phase::beginning && event.id == work_) {
+        let_go(weights_, actions);
+        weights_ = event.out;
+        return begin_iteration(now, actions);
+    }
     if (phase_ != Phase::copying || event.id != work_) throw std::logic_error("a sum that the worker did not ask for");
     book(now);
     phase_ = Phase::waiting;
@@ -380,6 +391,7 @@ Time& CollectiveWorker::account(WorkerRow& books) const {
         case Phase::computing:
         case Phase::stepping: return books.compute_ns;
         case Phase::waiting: return books.push_moving_ns;
+        case Phase::beginning:
         case Phase::copying:
         case Phase::resting:
         case Phase::finished: break;
@@ -417,6 +429,7 @@ void CollectiveWorker::on(Time, const Other&, Actions&) {
 
 std::string CollectiveWorker::waiting() const {
     switch (phase_) {
+        case Phase::beginning: return "copies the weights that it begins from";
         case Phase::zeroing: return "makes a gradient of nothing";
         case Phase::computing: return "computes gradient " + std::to_string(record_.worker_seq);
         case Phase::stepping: return "applies gradient " + std::to_string(flights_.front().iteration);

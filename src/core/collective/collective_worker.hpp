@@ -46,9 +46,9 @@ public:
     bool operator==(const CollectiveWorker&) const = default;
 
 private:
-    /// Makes a gradient of nothing, where it has no batch; a gradient; for allreduces; a step; copying its replica for
+    /// Copies the weights that it begins from; makes a gradient of nothing, where it has no batch; a gradient; for allreduces; a step; copying its replica for
     /// the monitor; until the monitor says whether there are more iterations.
-    enum class Phase : std::uint8_t { zeroing, computing, waiting, stepping, copying, resting, finished };
+    enum class Phase : std::uint8_t { beginning, zeroing, computing, waiting, stepping, copying, resting, finished };
     /// A bucket of a gradient.
     struct Part {
         Allreduce reduce;

@@ -242,7 +242,7 @@ Mail::Inbox& Mail::inbox(const Note& note, int rank) {
     made.rank = rank;
     made.tag = map_.tag(note.from, note.to, note.channel);
     made.channel = office_.open_inbox();
-    made.free.assign(static_cast<std::size_t>(inbox_slots(note.channel)), 0);
+    made.free.assign(static_cast<std::size_t>(office_.slots_of(note.channel)), 0);
     by_channel_.emplace(made.channel, it->second);
     return made;
 }

@@ -386,15 +386,6 @@ struct Scenario {
     }
 };
 
-/// Inbox slots of a channel of gradients. Sums that go on at once share a channel, in which the next message may be of
-/// one whose turn comes later: there is room for all of them, two of each (core/collective/route.hpp), so that none keeps
-/// another one waiting.
-inline int gradient_slots(const ProtocolSpec& protocol) {
-    const CollectiveSpec& spec = protocol.collective;
-    if (!protocol.reduces()) return 1;
-    return 2 * (1 + (spec.adaptive ? spec.max_delay : spec.mode == CollectiveMode::delayed ? spec.delay : 0));
-}
-
 /// Gradients of one update under n-softsync: floor(lambda / n), at least 1 (Gupta et al. 2015, section 3.1).
 inline int gradients_per_update(const ProtocolSpec& protocol, int lambda) {
     if (protocol.gradients_per_update > 0) return protocol.gradients_per_update;

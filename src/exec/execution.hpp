@@ -127,7 +127,7 @@ protected:
     std::vector<trace::ServerRow> relays_;  ///< of a tree, or shards but the first one, in their order
     std::exception_ptr error_;
     std::vector<Bucket> buckets_;  ///< of protocols by layers
-    bool keeps_rows_ = false;  ///< rows that roles state are kept in stated_, for somebody else's recorder
+    bool keeps_rows_ = false;      ///< rows that roles state are kept in stated_, for somebody else's recorder
     Actions stated_;
     double patience_s_ = 0;  ///< what a launcher leaves between a signal and the end; 0: no limit
 

@@ -19,7 +19,8 @@ double Execution::gradient_seconds(Time begin, RoleId role, const Compute& actio
 void Execution::pad_gradient(Time begin, RoleId role, double seconds) const {
     if (!input_.emulated) return;
     if (seconds < 0)
-        seconds = static_cast<double>(clock() - begin) * 1e-9 * input_.emulated->slow[static_cast<std::size_t>(role - 1)];
+        seconds =
+            static_cast<double>(clock() - begin) * 1e-9 * input_.emulated->slow[static_cast<std::size_t>(role - 1)];
     pad(begin, seconds);
 }
 

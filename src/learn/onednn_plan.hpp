@@ -47,7 +47,8 @@ public:
     float* feature_slopes() { return static_cast<float*>(slopes_.get_data_handle()); }
 
     /// Gradients of the stages' weights and biases to the last `forward`: written (add false) or added to `gradient`.
-    /// done(first): elements of the gradient from `first` on do not change any more; the last stage is done with the call.
+    /// done(first): elements of the gradient from `first` on do not change any more; the last stage is done with the
+    /// call.
     void backward(float* gradient, bool add, const std::function<void(std::int64_t)>& done);
 
 private:

@@ -56,7 +56,8 @@ Transport::Pair Transport::new_pair(RoleId server) {
     const auto first = static_cast<std::int32_t>(channels_.size());
     channels_.resize(channels_.size() + 6);
     for (const int direction : {0, 3})
-        for (const auto& [channel, slots] : {std::pair(Channel::weights, 3), std::pair(Channel::gradient, gradient_slots_)})
+        for (const auto& [channel, slots] :
+             {std::pair(Channel::weights, 3), std::pair(Channel::gradient, gradient_slots_)})
             channels_[static_cast<std::size_t>(first + direction + static_cast<int>(channel))].slots = slots;
     return {server, first};
 }

@@ -146,8 +146,8 @@ private:
         std::vector<Pair> others;  ///< sorted by the server
     };
 
-    // The channel of weights has three slots, that of gradients as many as the protocol says: a worker computes on one model while another is
-    // there to be computed on next, and one lands that is newer.
+    // The channel of weights has three slots, that of gradients as many as the protocol says: a worker computes on one
+    // model while another is there to be computed on next, and one lands that is newer.
     std::int32_t channel_index(const Flow& flow) {
         // Role 0 serves all others; between those, relays come after whom they serve.
         const auto [low, high] = std::minmax(flow.from, flow.to);

@@ -34,7 +34,6 @@ template <>
 inline constexpr std::array<std::string_view, 3> enum_names<Admit>{"pace", "discard", "withhold"};
 
 template <>
-inline constexpr std::array<std::string_view, 5> enum_names<Mix::Work>{"move", "sum", "update", "copy",
-                                                                           "adopt"};
+inline constexpr std::array<std::string_view, 5> enum_names<Mix::Work>{"move", "sum", "update", "copy", "adopt"};
 
 }  // namespace rubato::trace

@@ -19,6 +19,9 @@ HEADERS = {
     "rounds": "round,version,worker,shard,workers,steps,samples,broadcast_begin_ns,broadcast_end_ns,compute_begin_ns,"
               "compute_end_ns,reduce_begin_ns,reduce_end_ns,prepare_begin_ns,prepare_end_ns",
     "exchanges": "cycle,shard,worker,steps,pulls,asked_ns,begin_ns,end_ns",
+    "iterations": "worker,iteration,delay,in_flight,version,begin_ns,computed_ns,waited_ns,end_ns",
+    "layers": "worker,iteration,bucket,gradient_begin_ns,gradient_end_ns,reduce_begin_ns,reduce_end_ns,apply_begin_ns,"
+              "apply_end_ns",
     "shards": "shard,worker,worker_seq,read_version,apply_version,staleness,applied_ns,outcome",
     "faults": "time_ns,event,role,host,link,bandwidth_factor,latency_factor",
     "timeline": "role,kind,begin_ns,end_ns,peer,bytes",
@@ -115,6 +118,10 @@ def write_run(directory: str, protocol: str = "n-softsync", n: int = 1, workers:
                         for k in range(9)]
     tables["exchanges"] = [[k, k % 3, w, 4, 4, 10**8 * k, 10**8 * k + 10**6 * w, 10**8 * k + 10**6 * (w + 1)]
                            for k in range(9) for w in range(workers)]
+    tables["iterations"] = [[w, k, 1, 1, k, 10**8 * k, 10**8 * k + 6 * 10**7, 10**7, 10**8 * k + 8 * 10**7]
+                            for k in range(9) for w in range(workers)]
+    tables["layers"] = [[w, k, 0, *(10**8 * k + 10**7 * stage for stage in range(6))]
+                        for k in range(9) for w in range(workers)]
     tables["controller"] = [[10**8, 0, 4, 1, 0, 4, 10**8, 10**7, "", "", 12, 0, "", ""]]
     tables["controller"] += [[k * 10**8, 0, 3 * k, 1, k, 2 * k, k * 10**8, 10**7, k * 10**8 - 10**7, 10**8, 12, k % 9,
                               k * 10**8 + k % 9 * 10**7, k * 10**8 + 9 * 10**7] for k in range(2, 40)]

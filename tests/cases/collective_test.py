@@ -6,7 +6,7 @@ Usage: collective_test.py RUBATO
 from case import Case, main
 
 REFUSALS = (
-    ({"topology": {"name": "sharded", "count": 2}}, "topology.name", 'expected "star"'),
+    ({"topology": {"name": "tree"}}, "topology.name", 'expected "star"'),
     ({"data": {"sampling": "shared-epoch"}}, "data.sampling", "nobody who deals"),
     ({"workers": {"count": 3, "batch_size": 10, "pipeline": "overlap"}}, "workers.pipeline", 'expected "blocking"'),
     ({"workers": {"count": 3, "batch_size": 10, "communication": {"push_every": 2}}}, "push_every", "no server"),

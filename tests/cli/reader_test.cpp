@@ -97,11 +97,13 @@ TEST_CASE("names of values are suggested, and reserved ones refused with \"not y
           "--set protocol.name=hardsink: protocol.name: expected one of \"hardsync\", \"n-softsync\", \"async\", "
           "\"bsp\", \"asp\", \"ssp\", \"dssp\", \"bounded-delay\", \"backup-workers\", \"rennala\", \"ringmaster\", "
           "\"admission\", \"plugin\", \"sparknet\", \"easgd\", \"mpca\", \"local-sgd\", \"diloco\", "
-          "\"async-diloco\", \"gosgd\" or \"streaming-diloco\", found the string \"hardsink\"; did you mean "
-          "\"hardsync\"?");
-    CHECK(error_of(small(), {"protocol.name=agd"})
-              .starts_with("--set protocol.name=agd: protocol.name: \"agd\" is reserved, but not yet built; there is "
-                           "\"hardsync\", \"n-softsync\", \"async\", "));
+          "\"async-diloco\", \"gosgd\", \"streaming-diloco\", "
+          "\"allreduce\", \"no-comm\", \"layer-wise\", \"delayed\" or \"adaptive-delay\", found the string "
+          "\"hardsink\"; did you mean \"hardsync\"?");
+    CHECK(
+        error_of(small(), {"protocol.name=gadei"})
+            .starts_with("--set protocol.name=gadei: protocol.name: \"gadei\" is reserved, but not yet built; there is "
+                         "\"hardsync\", \"n-softsync\", \"async\", "));
     CHECK(error_of(small("\"topology\": {\"name\": \"elastic\"}"))
               .find("topology.name: \"elastic\" is reserved, but not yet built") != std::string::npos);
     CHECK(error_of(small("\"faults\": [{\"unti_s\": 1}]")) ==

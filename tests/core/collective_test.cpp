@@ -240,8 +240,7 @@ TEST_CASE("delay: grows while there is waiting, and is the smallest of those tha
     DelayChoice choice(4, 5);
     for (int proposal = 0; proposal < 8; ++proposal) {
         const double took = choice.delay() == 0 ? 30 : 20;
-        for (int i = 0; i < 5; ++i)
-            choice.note(static_cast<Time>(1e6 * took), static_cast<Time>(1e6 * (took - 10)));
+        for (int i = 0; i < 5; ++i) choice.note(static_cast<Time>(1e6 * took), static_cast<Time>(1e6 * (took - 10)));
         choice.take(choice.propose());
     }
     CHECK(choice.delay() == 1);

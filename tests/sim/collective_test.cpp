@@ -174,7 +174,7 @@ TEST_CASE("collective: without communication replicas go their own ways, each by
     Scenario alone = replicas("no-comm", 1, 5);
     const auto losses = losses_of(done);
     CHECK(losses.at({0, 30}) != losses_of(run(alone)).at({0, 30}));  // on other samples
-    CHECK(done.report.messages <= 60);                                // but for evaluations
+    CHECK(done.report.messages <= 60);                               // but for evaluations
     for (const auto& row : done.ledger.workers) CHECK(row.push_moving_ns == 0);
 }
 
@@ -204,7 +204,8 @@ Scenario timed(const std::string& name, int lambda, std::int64_t bytes, Allreduc
 double period_s(const Scenario& scenario, const NetworkShape& network) {
     const auto done = simulate(scenario, 100000, network);
     REQUIRE(done.report.status == Status::finished);
-    // Of the first worker's iterations, once as much is in flight as ever will be, and before the last ones are drained.
+    // Of the first worker's iterations, once as much is in flight as ever will be, and before the last ones are
+    // drained.
     std::map<std::int64_t, Time> begins;
     for (const auto& row : done.ledger.iterations)
         if (row.worker == 0) begins[row.it.iteration] = row.it.begin_ns;
@@ -255,7 +256,8 @@ TEST_CASE("collective: allreduces on one switch take what the textbook says, wit
                 CAPTURE(lambda);
                 CAPTURE(bytes);
                 CAPTURE(static_cast<int>(algorithm));
-                const double took = period_s(timed("allreduce", lambda, bytes, algorithm), {latency, 1 / byte, 0, 0}) - 0.09;
+                const double took =
+                    period_s(timed("allreduce", lambda, bytes, algorithm), {latency, 1 / byte, 0, 0}) - 0.09;
                 CHECK(took == doctest::Approx(cost).epsilon(0.05));
             }
         }

@@ -1,6 +1,6 @@
-// Replicas without a server over random clusters: books balance, all apply the same gradients in the same order, no more
-// than the delay are ever in flight, and the run ends, whatever is drawn and whenever it is stopped. RUBATO_SWARM_SEED
-// repeats one seed.
+// Replicas without a server over random clusters: books balance, all apply the same gradients in the same order, no
+// more than the delay are ever in flight, and the run ends, whatever is drawn and whenever it is stopped.
+// RUBATO_SWARM_SEED repeats one seed.
 #include "support/simulate.hpp"
 #include "swarm/averaging_draw.hpp"
 #include "swarm/seeds.hpp"
@@ -50,6 +50,10 @@ class ReplicaChecker {
 public:
     void see(Time, RoleId role, const Event& event, const Actions& actions) {
         if (role == 0) return;
+        if (const auto* ready = std::get_if<GradientReady>(&event))
+            if (computing_[role] == ready->id) computing_[role] = 0;
+        if (const auto* applied = std::get_if<Applied>(&event))
+            if (updating_.contains(role) && updating_[role] == applied->id) updating_.erase(role);
         for (const Action& action : actions.list) {
             if (const auto* compute = std::get_if<Compute>(&action)) {
                 computing_[role] = compute->id;
@@ -61,10 +65,6 @@ public:
                 applied_[role].push_back({update->from, update->first, update->count});
             }
         }
-        if (const auto* ready = std::get_if<GradientReady>(&event))
-            if (computing_[role] == ready->id) computing_[role] = 0;
-        if (const auto* applied = std::get_if<Applied>(&event))
-            if (updating_[role] == applied->id) updating_.erase(role);
     }
     /// sorted: parts of one version may be applied in any order.
     void end(bool sorted) {
@@ -87,9 +87,7 @@ void check_collective(const Draw& it, const Simulated& run) {
     books.stop = {};
     check_books(books, it.samples, run.ledger, run.started);
     demand(static_cast<int>(run.ledger.workers.size()) == scenario.lambda(), "a worker kept no books");
-    const std::int64_t most = spec.adaptive                           ? spec.max_delay
-                              : spec.mode == CollectiveMode::delayed ? spec.delay
-                                                                     : 0;
+    const std::int64_t most = spec.adaptive ? spec.max_delay : spec.mode == CollectiveMode::delayed ? spec.delay : 0;
     for (const GradientRow& row : run.ledger.gradients) {
         demand(row.outcome == rubato::Outcome::applied, "a gradient is not applied, though all are drained");
         demand(row.staleness() <= most, "a gradient is staler than the delay");
@@ -133,8 +131,7 @@ TEST_CASE("collective: a run that is interrupted at any step ends after an itera
     int interrupted = 0;
     for_seeds(1500, [&](std::uint64_t seed) {
         const Draw it = draw_collective(seed);
-        const auto run =
-            simulate(it.scenario, it.samples, it.network, nullptr, static_cast<std::int64_t>(seed % 307));
+        const auto run = simulate(it.scenario, it.samples, it.network, nullptr, static_cast<std::int64_t>(seed % 307));
         demand(run.report.status == Status::interrupted || run.report.status == Status::finished, run.report.detail);
         check_collective(it, run);
         interrupted += run.report.status == Status::interrupted;

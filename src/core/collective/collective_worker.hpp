@@ -46,8 +46,9 @@ public:
     bool operator==(const CollectiveWorker&) const = default;
 
 private:
-    /// Copies the weights that it begins from; makes a gradient of nothing, where it has no batch; a gradient; for allreduces; a step; copying its replica for
-    /// the monitor; until the monitor says whether there are more iterations.
+    /// Copies the weights that it begins from; makes a gradient of nothing, where it has no batch; a gradient; for
+    /// allreduces; a step; copying its replica for the monitor; until the monitor says whether there are more
+    /// iterations.
     enum class Phase : std::uint8_t { beginning, zeroing, computing, waiting, stepping, copying, resting, finished };
     /// A bucket of a gradient.
     struct Part {
@@ -81,6 +82,8 @@ private:
     void on(Time now, const Other& event, Actions& actions);
 
     bool communicates() const { return config_.spec.mode != CollectiveMode::no_comm && config_.data.lambda > 1; }
+    /// Alone and without a part of the data there is nothing to do.
+    bool takes_part() const { return communicates() || batch_of(config_.data, config_.worker, 0).count > 0; }
     bool layer_wise() const { return config_.spec.mode == CollectiveMode::layer_wise; }
     void begin_iteration(Time now, Actions& actions);
     void take_whole(Time now, BufferId gradient, Actions& actions);

@@ -26,6 +26,11 @@ struct Bucket {
 /// gradient, and layers in proportion to their parameters.
 std::vector<Bucket> make_buckets(const Scenario& scenario, std::int64_t parameters);
 
+/// Inbox slots of a channel of gradients. Sums that go on at once share a channel, in which the next message may be of
+/// one whose turn comes later: there is room for all of them, two of each (core/collective/route.hpp), so that none
+/// keeps another one waiting.
+int gradient_slots(const ProtocolSpec& protocol);
+
 /// The algorithm for a message of so many bytes.
 AllreduceAlgorithm algorithm_for(const CollectiveSpec& spec, std::int64_t bytes);
 

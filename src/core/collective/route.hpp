@@ -15,8 +15,8 @@
 
 namespace rubato {
 
-/// What one rank does, in order. An `Out` is sent as soon as the first `after` of the `ins` are done, before the next of
-/// them is begun; the ins are done one after the other.
+/// What one rank does, in order. An `Out` is sent as soon as the first `after` of the `ins` are done, before the next
+/// of them is begun; the ins are done one after the other.
 struct Route {
     struct Out {
         int to = 0;

@@ -168,7 +168,8 @@ void RankRun::close_books() {
     if (!abandoned_) return;
     report_.status = abandon_status_;
     for (RoleId role = 1; role <= map_.lambda; ++role)
-        if (map_.rank_of(role) > 0 && !others_[static_cast<std::size_t>(map_.rank_of(role))].recorded) mail(0, PeerLost{role});
+        if (map_.rank_of(role) > 0 && !others_[static_cast<std::size_t>(map_.rank_of(role))].recorded)
+            mail(0, PeerLost{role});
     abandon_seats(abandon_status_);
 }
 

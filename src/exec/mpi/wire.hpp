@@ -55,7 +55,7 @@ struct RankMap {
     int workers_per_rank = 1;
     int lambda = 1;
     int relays = 0;
-    bool sharded = false;  ///< those are further servers
+    bool sharded = false;     ///< those are further servers
     bool serverless = false;  ///< role 0 keeps books alone, and shares rank 0 with the first workers
     int first_worker_rank() const { return serverless ? 0 : 1; }
     int worker_ranks() const { return (lambda + workers_per_rank - 1) / workers_per_rank; }

@@ -71,7 +71,7 @@ void Recomputation::act(RoleId role, const Mix& action, const Actions&) {
     learn::run(learn::resolve(action, out, buffers_, its));
     if (from != no_buffer) take_over(role, action.out);
     if (from != no_buffer && !in_place) buffers_.release(from);
-    if (action.work == Mix::Work::update) seat(role).making = action.id;
+    if (action.work == Mix::Work::update || action.work == Mix::Work::adopt) seat(role).making = action.id;
     seat(role).results.emplace(action.id, out);
 }
 

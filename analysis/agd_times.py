@@ -2,6 +2,7 @@
 """Batches a second without a server, as Figure 1 of Daily, Vishnu and Siegel (2016), on two modelled clusters.
 
     analysis/agd_times.py [--program build/rubato] [-o docs/figures/agd.png]
+    analysis/agd_times.py --errors DIR    of scenarios/sweeps/agd-early.json, run with --keep
 
 Prints a table for docs/validation.md: what an iteration takes under each protocol, for 1 to 8 devices that share an
 effective batch, the speed-up of delayed over synchronous sums, and the parallel efficiency. Timing only: nothing is
@@ -15,7 +16,9 @@ import sys
 import tempfile
 from pathlib import Path
 
-from rubato_analysis import AnalysisError, load
+from mpca_phases import ci95, paired
+from pandas import Series
+from rubato_analysis import AnalysisError, load, load_sweep
 from rubato_analysis.figure import new_figure
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -75,6 +78,27 @@ def table(found):
                   f"{100 * alone / (n * best):.0f} % |")
 
 
+def errors(folder):
+    """Of the sweep: test errors in the first epoch, by checkpoint, and at the end; paired differences to sync."""
+    sweep = load_sweep(folder)
+    report = sweep.report[sweep.report.status == "finished"]
+    first, last = {}, {}
+    print("| protocol | " + " | ".join(f"{k}/6 epoch (%)" for k in range(1, 7)) + " | mean of these (%) | at the end (%) |")
+    print("|---|" + "---:|" * 8)
+    for label, of in report.groupby("label", sort=False):
+        tables = [100 * sweep.run(point).evals.test_error.iloc[1:7].reset_index(drop=True) for point in of.point]
+        first[label] = Series([table.mean() for table in tables], index=of.seed)
+        last[label] = Series(100 * of.test_error.to_numpy(), index=of.seed)
+        cells = [ci95(Series([table[k] for table in tables])) for k in range(6)] + [ci95(first[label]), ci95(last[label])]
+        print(f"| {label} | " + " | ".join(f"{mean:.2f} ± {half:.2f}" for mean, half in cells) + " |")
+    print()
+    print("| difference, paired by seed | mean of the first epoch (points) | at the end (points) |")
+    print("|---|---:|---:|")
+    for one, other in (("delayed 1", "sync"), ("delayed 2", "sync"), ("delayed 2", "delayed 1")):
+        cells = [paired(of[one], of[other]) for of in (first, last)]
+        print(f"| {one} - {other} | " + " | ".join(f"{mean:+.2f} ± {half:.2f}" for mean, half in cells) + " |")
+
+
 def draw(found, path):
     figure, axes = new_figure(len(found), 1, 8, 3.0 * len(found))
     for ax, ((net, cluster), by_devices) in zip(axes, found.items()):
@@ -93,8 +117,12 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--program", default=ROOT / "build/rubato")
     parser.add_argument("-o", "--output", help="where the figure goes")
+    parser.add_argument("--errors", metavar="DIR", help="the folder that the sweep of the first epochs has left")
     options = parser.parse_args()
     try:
+        if options.errors:
+            errors(options.errors)
+            return 0
         found = measure(options.program)
     except AnalysisError as error:
         print(f"agd_times.py: {error}", file=sys.stderr)

@@ -230,14 +230,13 @@ std::vector<Role> averaging_roles(const Scenario& scenario, std::int64_t samples
 std::vector<Role> collective_roles(const Scenario& scenario, std::int64_t samples, std::int64_t parameters) {
     const MonitorConfig monitor{server_config(scenario, samples, parameters), dealer_config(scenario, samples),
                                 last_iteration(dealer_config(scenario, samples), scenario.stop).value_or(-1)};
-    const std::int64_t total = parameters > 0 ? parameters : scenario.cost.push_bytes;
     CollectiveConfig config;
     config.parameters = parameters;
     config.data = monitor.data;
     config.spec = scenario.protocol.collective;
     config.optimizer = scenario.optimizer;
     config.buckets = make_buckets(scenario, parameters);
-    config.bytes_of_one = static_cast<double>(scenario.cost.push_bytes) / static_cast<double>(total);
+    config.bytes_of_one = bytes_of_element(scenario, parameters);
     config.last = monitor.last;
     config.evaluate_every_epochs = monitor.run.evaluate_every_epochs;
     config.traces_buckets = scenario.trace.layers;

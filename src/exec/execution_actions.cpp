@@ -101,6 +101,7 @@ void Execution::act(Seat& seat, const Compute& action) {
         if (action.by_layers) tell_layers(seat, action, gradient, begin, seconds);
         const double loss =
             input_.task->gradient(weights, seat.id - 1, action.worker_seq, action.batch, into, *seat.workspace);
+        seat.workspace->on_layers = nullptr;
         pad_gradient(begin, seat.id, seconds);
         const Time end = clock();
         office_.release(action.weights, end);

@@ -36,7 +36,8 @@ Output::Output(const Scenario& scenario, const RecorderOptions& options)
     header_.parameters = options.parameters;
     header_.lambda = scenario.lambda();
     const bool parts_by_layers = scenario.protocol.averages_in_parts() && scenario.protocol.averaging.phases.by_layers;
-    if (parts_by_layers || (scenario.topology == "sharded" && scenario.shards.by_layers))
+    if (parts_by_layers || scenario.protocol.by_layers() ||
+        (scenario.topology == "sharded" && scenario.shards.by_layers))
         header_.layers = scenario.layers;
     header_.scenario = scenario.name;
     const auto& resume = options.resume;

@@ -101,8 +101,8 @@ class Collective(Case):
         for part in ("beside the next 2, and applied then", "staleness is 2 from gradient 2 on",
                      "each sample is used exactly once an epoch", "mpirun -n 3"):
             self.assertIn(part, text)
-        messages = self.summary(self.run_scenario(learning({"name": "delayed", "delay": 2})))["messages"]
-        self.assertGreater(messages, 0)
+        rows = self.rows(self.run_scenario(learning({"name": "delayed", "delay": 2})))
+        self.assertEqual({row["staleness"] for row in rows if int(row["clock"]) >= 2}, {"2"})
 
 
 if __name__ == "__main__":

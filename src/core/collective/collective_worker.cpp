@@ -117,6 +117,7 @@ void CollectiveWorker::on(Time now, const GradientReady& event, Actions& actions
     record_.loss = event.loss;
     ++books_.gradients;
     tell(Computed{flights_.back().iteration, record_}, actions);
+    told_of_.emplace_back(last_id_, record_);
     for (Part& part : flights_.back().parts) {
         if (part.there) continue;
         part.times.gradient_begin_ns = event.begin_ns;
@@ -358,6 +359,7 @@ void CollectiveWorker::on(Time now, const Mixed& event, Actions& actions) {
 
 void CollectiveWorker::on(Time now, const Taken& event, Actions& actions) {
     --sends_under_way_;
+    std::erase_if(told_of_, [&](const auto& it) { return it.first == event.id; });
     if (event.id == bye_) {
         book(now);
         phase_ = Phase::finished;

@@ -126,7 +126,8 @@ private:
     int applying_ = -1;                 ///< part of the first flight,
     BufferId summed_ = no_buffer;       ///< and its sum
     DelayChoice delay_;
-    Push record_;
+    Push record_;                                     ///< of its last gradient
+    std::vector<std::pair<ActionId, Push>> told_of_;  ///< under way to the monitor
     ActionId compute_ = 0, work_ = 0, bye_ = 0;
     BufferId copy_ = no_buffer;  ///< of its replica, on its way to the monitor
     double next_evaluation_ = 0;

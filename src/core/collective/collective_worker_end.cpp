@@ -48,9 +48,11 @@ WorkerRow CollectiveWorker::books(Time now) const {
     return closed_books(books_, now, [this](WorkerRow& row) -> Time& { return account(row); });
 }
 
-// What it has told of the monitor states; the gradient that it computes is its own to state.
+// What has come to the monitor it states; all else is the worker's own to state.
 void CollectiveWorker::on(Time now, const Abandoned&, Actions& actions) {
     book(now);
+    for (const auto& [id, record] : told_of_)
+        actions.gradients.push_back(unapplied_row(config_.worker, record, Outcome::leftover));
     if (phase_ == Phase::computing) {
         GradientRow row = unapplied_row(config_.worker, record_, Outcome::cancelled);
         row.end_ns = row.push_ns = -1;

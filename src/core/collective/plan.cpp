@@ -44,13 +44,19 @@ Layers layers_of(const Scenario& scenario, std::int64_t total) {
 
 }  // namespace
 
+double bytes_of_element(const Scenario& scenario, std::int64_t parameters) {
+    if (parameters <= 0) return 1;
+    if (scenario.cost.push_bytes <= 0) return sizeof(float);
+    return static_cast<double>(scenario.cost.push_bytes) / static_cast<double>(parameters);
+}
+
 std::vector<Bucket> make_buckets(const Scenario& scenario, std::int64_t parameters) {
     const bool timing = parameters <= 0;
     const std::int64_t total = timing ? scenario.cost.push_bytes : parameters;
     const CollectiveSpec& spec = scenario.protocol.collective;
     if (!scenario.protocol.by_layers()) return {{{0, total}, 0, 1}};
     const Layers layers = layers_of(scenario, total);
-    const double bytes_of_one = timing ? 1 : static_cast<double>(scenario.cost.push_bytes) / static_cast<double>(total);
+    const double bytes_of_one = bytes_of_element(scenario, parameters);
     std::vector<Bucket> buckets;
     double at = layers.forward;
     bool full = true;

@@ -31,6 +31,9 @@ std::vector<Bucket> make_buckets(const Scenario& scenario, std::int64_t paramete
 /// keeps another one waiting.
 int gradient_slots(const ProtocolSpec& protocol);
 
+/// Bytes of an element in a gradient message: of cost.push_bytes, or, where that says nothing, of the gradient itself.
+double bytes_of_element(const Scenario& scenario, std::int64_t parameters);
+
 /// The algorithm for a message of so many bytes.
 AllreduceAlgorithm algorithm_for(const CollectiveSpec& spec, std::int64_t bytes);
 

@@ -194,12 +194,22 @@ void Recomputation::on(RoleId role, const Taken& event) {
     std::erase(seat(role).untaken, event.id);
 }
 
+void Recomputation::on(RoleId role, const LayerReady& event) {
+    const auto found = seat(role).computing.find(event.id);
+    if (found == seat(role).computing.end())
+        throw InconsistentLog(name_of(role) + ": layers of action " + std::to_string(event.id) +
+                              ", which is not under way");
+    if (std::exchange(found->second.given, true)) return;
+    pool_->wait(*found->second.job);
+    give(role, event.gradient, found->second.gradient);
+}
+
 void Recomputation::on(RoleId role, const GradientReady& event) {
     auto computing = take_from(seat(role).computing, event.id, name_of(role), "a gradient");
     pool_->wait(*computing.job);
     ++gradients_;
     buffers_.release(computing.weights);
-    give(role, event.gradient, computing.gradient);
+    if (!computing.given) give(role, event.gradient, computing.gradient);
     listener_.on_gradient(role, computing.action, event, computing.job->loss);
 }
 

@@ -107,6 +107,7 @@ private:
         Compute action;
         BufferId weights = no_buffer, gradient = no_buffer;  ///< handles
         std::unique_ptr<learn::GradientJob> job;
+        bool given = false;  ///< a part of the gradient is done, and the role may use it
     };
     struct Seat {
         std::deque<Step> waiting;
@@ -153,6 +154,7 @@ private:
     void on(RoleId role, const Start& event);
     void on(RoleId role, const Delivered& event);
     void on(RoleId role, const Taken& event);
+    void on(RoleId role, const LayerReady& event);
     void on(RoleId role, const GradientReady& event);
     void on(RoleId role, const Cancelled& event);
     void on(RoleId role, const Folded& event);

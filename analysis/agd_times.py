@@ -83,13 +83,15 @@ def errors(folder):
     sweep = load_sweep(folder)
     report = sweep.report[sweep.report.status == "finished"]
     first, last = {}, {}
-    print("| protocol | " + " | ".join(f"{k}/6 epoch (%)" for k in range(1, 7)) + " | mean of these (%) | at the end (%) |")
+    columns = ["protocol", *(f"{k}/6 epoch (%)" for k in range(1, 7)), "mean of these (%)", "at the end (%)"]
+    print("| " + " | ".join(columns) + " |")
     print("|---|" + "---:|" * 8)
     for label, of in report.groupby("label", sort=False):
         tables = [100 * sweep.run(point).evals.test_error.iloc[1:7].reset_index(drop=True) for point in of.point]
         first[label] = Series([table.mean() for table in tables], index=of.seed)
         last[label] = Series(100 * of.test_error.to_numpy(), index=of.seed)
-        cells = [ci95(Series([table[k] for table in tables])) for k in range(6)] + [ci95(first[label]), ci95(last[label])]
+        checkpoints = [Series([table[k] for table in tables]) for k in range(6)]
+        cells = [ci95(values) for values in (*checkpoints, first[label], last[label])]
         print(f"| {label} | " + " | ".join(f"{mean:.2f} ± {half:.2f}" for mean, half in cells) + " |")
     print()
     print("| difference, paired by seed | mean of the first epoch (points) | at the end (points) |")

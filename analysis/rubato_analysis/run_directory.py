@@ -19,10 +19,10 @@ from rubato_analysis.table import read_table
 class Run:
     """One run. Tables are read when they are first asked for, so that a sweep of thousands stays light.
 
-    gradients, updates, evals, workers, servers, controller, rounds, exchanges, shards, faults and timeline are frames
-    with the types of schema.TABLES: real integers (int64, or nullable Int64 where cells may be empty), float64, text,
-    and categories (`outcome`, `kind`, `event`). They raise AnalysisError for a missing file or a broken line; a broken
-    last line is skipped with a TraceWarning.
+    gradients, updates, evals, workers, servers, controller, rounds, exchanges, iterations, layers, shards, faults and
+    timeline are frames with the types of schema.TABLES: real integers (int64, or nullable Int64 where cells may be
+    empty), float64, text, and categories (`outcome`, `kind`, `event`). They raise AnalysisError for a missing file or a
+    broken line; a broken last line is skipped with a TraceWarning.
 
     path      its directory
     scenario  scenario.json, resolved
@@ -183,6 +183,8 @@ def load(path: str | os.PathLike[str]) -> Run:
     controller int64: time_ns worker pushes slowest_pushes gap granted; Int64: all others
     rounds     int64: round version workers steps samples; Int64: all others
     exchanges  int64: all others
+    iterations int64: all others
+    layers     Int64: reduce_begin_ns reduce_end_ns; int64: all others
     shards     Int64: apply_version staleness applied_ns; category: outcome; int64: all others
     faults     category: event; str: host link; Int64: role; int64: time_ns; float64: bandwidth_factor
                latency_factor

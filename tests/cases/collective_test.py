@@ -102,7 +102,7 @@ class Collective(Case):
                      "each sample is used exactly once an epoch", "mpirun -n 3"):
             self.assertIn(part, text)
         rows = self.rows(self.run_scenario(learning({"name": "delayed", "delay": 2})))
-        self.assertEqual({row["staleness"] for row in rows if int(row["clock"]) >= 2}, {"2"})
+        self.assertEqual({row["staleness"] for row in rows if int(row["worker_seq"]) >= 2}, {"2"})
 
 
 if __name__ == "__main__":

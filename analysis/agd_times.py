@@ -2,7 +2,7 @@
 """Batches a second without a server, as Figure 1 of Daily, Vishnu and Siegel (2016), on two modelled clusters.
 
     analysis/agd_times.py [--program build/rubato] [-o docs/figures/agd.png]
-    analysis/agd_times.py --errors DIR    of scenarios/sweeps/agd-early.json, run with --keep
+    analysis/agd_times.py --errors DIR [-o docs/figures/agd-early.png]    of scenarios/sweeps/agd-early.json, --keep
 
 Prints a table for docs/validation.md: what an iteration takes under each protocol, for 1 to 8 devices that share an
 effective batch, the speed-up of delayed over synchronous sums, and the parallel efficiency. Timing only: nothing is
@@ -25,6 +25,7 @@ ROOT = Path(__file__).resolve().parent.parent
 NETS = {"alexnet": ("AlexNet", 256), "googlenet": ("GoogLeNet", 32)}
 CLUSTERS = {"dgx1": "DGX-1-like", "cluster": "Sandy Bridge, InfiniBand"}
 DEVICES = (1, 2, 4, 8)
+DELAYS = (1, 2, 3)
 PROTOCOLS = {
     "sync": {"name": "allreduce"},
     "layer-wise (a)": {"name": "layer-wise", "apply": "wait-all"},
@@ -39,7 +40,7 @@ COLORS = ["#000000", "#56B4E9", "#0072B2", "#004C6D", "#E69F00", "#D55E00", "#CC
 
 
 def period_s(program, scenario, devices, batch, protocol):
-    """Seconds between two versions, without the first ten."""
+    """Seconds between two versions, without the first ten and those near the end, when delayed sums are drained."""
     with tempfile.TemporaryDirectory(prefix="rubato-") as folder:
         out = Path(folder) / "run"
         sets = {"workers.count": devices, "workers.batch_size": batch // devices, "protocol": protocol}
@@ -50,7 +51,8 @@ def period_s(program, scenario, devices, batch, protocol):
         if done.returncode != 0:
             raise AnalysisError((done.stderr.strip().splitlines() or [f"exit status {done.returncode}"])[-1])
         times = load(out).updates.time_ns
-    return float(times.iloc[-1] - times.iloc[9]) * 1e-9 / (len(times) - 10)
+    inner = times.iloc[9 : -1 - max(DELAYS)]
+    return float(inner.iloc[-1] - inner.iloc[0]) * 1e-9 / (len(inner) - 1)
 
 
 def measure(program):
@@ -72,14 +74,15 @@ def table(found):
     for (net, cluster), by_devices in found.items():
         alone = by_devices[1]["no-comm"]
         for n, times in by_devices.items():
-            best = min(times[f"delayed {k}"] for k in (1, 2, 3))
+            best = min(times[f"delayed {k}"] for k in DELAYS)
             cells = " | ".join(f"{1e3 * times[name]:.2f}" for name in PROTOCOLS)
             print(f"| {NETS[net][0]}, {CLUSTERS[cluster]} | {n} | {cells} | {times['sync'] / best:.2f} | "
                   f"{100 * alone / (n * best):.0f} % |")
 
 
-def errors(folder):
+def errors(folder, path):
     """Of the sweep: test errors in the first epoch, by checkpoint, and at the end; paired differences to sync."""
+    figure, (ax,) = new_figure(1, 1, 6, 4)
     sweep = load_sweep(folder)
     report = sweep.report[sweep.report.status == "finished"]
     first, last = {}, {}
@@ -87,7 +90,9 @@ def errors(folder):
     print("| " + " | ".join(columns) + " |")
     print("|---|" + "---:|" * 8)
     for label, of in report.groupby("label", sort=False):
-        tables = [100 * sweep.run(point).evals.test_error.iloc[1:7].reset_index(drop=True) for point in of.point]
+        evals = [sweep.run(point).evals for point in of.point]
+        curve(ax, label, evals)
+        tables = [100 * table.test_error.iloc[1:7].reset_index(drop=True) for table in evals]
         first[label] = Series([table.mean() for table in tables], index=of.seed)
         last[label] = Series(100 * of.test_error.to_numpy(), index=of.seed)
         checkpoints = [Series([table[k] for table in tables]) for k in range(6)]
@@ -99,6 +104,21 @@ def errors(folder):
     for one, other in (("delayed 1", "sync"), ("delayed 2", "sync"), ("delayed 2", "delayed 1")):
         cells = [paired(of[one], of[other]) for of in (first, last)]
         print(f"| {one} - {other} | " + " | ".join(f"{mean:+.2f} ± {half:.2f}" for mean, half in cells) + " |")
+    if path:
+        ax.set(xlabel="epoch", ylabel="test error (%)", title="The first epochs: mean and 95 % confidence interval")
+        ax.legend()
+        figure.savefig(path)
+
+
+def curve(ax, label, evals):
+    """The mean of the seeds at each checkpoint, and a band of its ci95."""
+    count = min(len(table) for table in evals)
+    epochs = evals[0].epoch.iloc[1:count].to_numpy()
+    bands = [ci95(Series([100 * table.test_error.iloc[k] for table in evals])) for k in range(1, count)]
+    color = COLORS[list(PROTOCOLS).index(label)]
+    ax.plot(epochs, [mean for mean, _ in bands], marker="o", markersize=3, color=color, label=label)
+    ax.fill_between(epochs, [mean - half for mean, half in bands], [mean + half for mean, half in bands], color=color,
+                    alpha=0.25, linewidth=0)
 
 
 def draw(found, path):
@@ -123,7 +143,7 @@ def main() -> int:
     options = parser.parse_args()
     try:
         if options.errors:
-            errors(options.errors)
+            errors(options.errors, options.output)
             return 0
         found = measure(options.program)
     except AnalysisError as error:

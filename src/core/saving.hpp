@@ -21,10 +21,11 @@ struct Progress {
 class Saving {
 public:
     Saving() = default;
-    /// version: that the run goes on from, which need not be saved again.
-    explicit Saving(const CheckpointSpec& spec, Version version = 0) : spec_(spec), version_(version) {}
+    explicit Saving(const CheckpointSpec& spec) : spec_(spec) {}
 
     bool any() const { return spec_.any(); }
+    /// version: that the run goes on from, which need not be saved again.
+    void resume_from(Version version) { version_ = version; }
     /// The run begins, or goes on.
     void start(const Progress& at) { next_ = next(at); }
     /// One at a time: where the one before is not yet written, the next one waits for a later update.

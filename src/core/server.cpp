@@ -25,7 +25,7 @@ Server::Server(const ServerConfig& config, const DealerConfig& dealer, const Pol
     policy_ = restored(state.policy, policy_);
     dealer_.restore(state.dealer);
     version_ = state.version;
-    saving_ = Saving(config.checkpoint, version_);
+    saving_.resume_from(version_);
     last_id_ = state.last_id;
     accepted_ = state.accepted;
     accepted_samples_ = applied_samples_ = state.samples;

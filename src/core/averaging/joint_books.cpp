@@ -164,7 +164,7 @@ void JointBooks::restore(const ServerState& state) {
     evaluations_ = state.evaluations;
     if (state.diverged) diverge(state.diverged_worker, state.diverged_seq, state.diverged_version);
     begun_ = begun_before_ = state.begun;
-    saving_ = Saving(config_.checkpoint, version_);
+    saving_.resume_from(version_);
 }
 
 void JointBooks::save(ServerState state, BufferId weights, BufferId trend, Actions& actions) {

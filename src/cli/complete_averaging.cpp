@@ -1,6 +1,7 @@
 #include "cli/complete_averaging.hpp"
 
 #include "cli/complete.hpp"
+#include "cli/without_pushes.hpp"
 #include "core/averaging/phase_driver.hpp"
 
 #include <algorithm>
@@ -88,59 +89,6 @@ void fill_keys(Node& protocol, std::int64_t lambda) {
     fill(protocol, "outer_momentum", Node::of(diloco ? 0.9 : 0.0));
 }
 
-void check_workers(const Node& root, const std::string& its) {
-    const Node& workers = root.at("workers");
-    if (const Node* pipeline = workers.find("pipeline"); pipeline != nullptr && pipeline->text == "overlap")
-        refuse(*pipeline, "workers.pipeline", its + "says by itself what workers overlap: expected \"blocking\"");
-    const Node* communication = workers.find("communication");
-    if (communication == nullptr) return;
-    for (const char* key : {"push_every", "pull_every"})
-        if (const Node& every = communication->at(key); every.whole() > 1)
-            refuse(every, std::string("workers.communication.") + key,
-                   its + "says with protocol.tau how often workers exchange something: expected 1");
-}
-
-void check_optimizer(const Node& optimizer, const std::string& its) {
-    const Node& rule = optimizer.at("staleness_rule");
-    const Node* name = rule.is(Node::Kind::string) ? &rule : rule.find("name");
-    if (name == nullptr || name->text != "none")
-        refuse(rule, "optimizer.staleness_rule",
-               its + "has workers take steps of their own, and applies no gradient of theirs: expected \"none\"");
-    const Node* momentum = optimizer.find("momentum_rule");
-    if (momentum != nullptr && momentum->text == "decoupled")
-        refuse(*momentum, "optimizer.momentum_rule",
-               its + "has no stale gradients that would act as momentum: expected \"configured\"");
-}
-
-void check_run(const Node& root, const std::string& its) {
-    if (root.find("schedule"))
-        refuse(root.at("protocol").at("name"), "protocol.name",
-               "a schedule tells of workers that push to one server: expected \"hardsync\", \"n-softsync\" or "
-               "\"async\" beside it");
-    if (const Node* warm = root.at("protocol").find("warm_start"))
-        refuse(*warm, "protocol.warm_start", its + "has no server that hardsync could begin with: not yet built");
-    // Those that exchange parts beside steps, or with one peer alone, have no word on who is there.
-    const std::string& name = root.at("protocol").at("name").text;
-    const bool survives = name != "streaming-diloco" && name != "gosgd";
-    const auto& faults = root.at("faults").items;
-    for (std::size_t i = 0; i < faults.size() && !survives; ++i)
-        if (faults[i].find("workers") || faults[i].find("hosts"))
-            refuse(faults[i], "faults[" + std::to_string(i) + "]", its + "goes on with all workers: not yet built");
-    if (const Node* mode = root.at("evaluate").find("mode"); mode != nullptr && mode->text == "pause")
-        refuse(*mode, "evaluate.mode", "not yet built for protocols that average: expected \"deferred\" or \"rank\"");
-    if (const Node* updates = root.at("stop").find("updates"); updates != nullptr && its == "\"gosgd\" ")
-        refuse(*updates, "stop.updates",
-               its +
-                   "has a joint model only where it is evaluated, and at the end: expected stop.epochs, stop.gradients "
-                   "or stop.seconds");
-    const Node& execution = root.at("execution");
-    const Node* emulate = execution.find("emulate");
-    const Node* network = emulate ? emulate->find("network") : nullptr;
-    if (network != nullptr && network->boolean)
-        refuse(*network, "execution.emulate.network",
-               "not yet built for protocols that average, whose workers talk with each other");
-}
-
 }  // namespace
 
 void check_phases(const Node& root, const Scenario& scenario, std::int64_t parameters) {
@@ -171,18 +119,24 @@ bool averages(const Node& root) {
 
 void complete_averaging(Node& root) {
     if (!averages(root)) return;
-    const std::string its = "\"" + root.at("protocol").at("name").text + "\" ";
     fill_keys(*root.find("protocol"), worker_count(root));
-    if (const Node& topology = root.at("topology").at("name"); topology.text != "star")
-        refuse(topology, "topology.name", its + "says by itself who talks with whom: expected \"star\"");
-    if (const Node& sampling = root.at("data").at("sampling"); sampling.text == "shared-epoch")
-        refuse(sampling, "data.sampling",
-               its +
-                   "leaves workers to themselves between exchanges, so nobody deals them slices of an epoch that they "
-                   "share: expected \"strided\", \"random\" or \"sharded\"");
-    check_workers(root, its);
-    check_optimizer(root.at("optimizer"), its);
-    check_run(root, its);
+    // Those that exchange parts beside steps, or with one peer alone, have no word on who is there.
+    const std::string& name = root.at("protocol").at("name").text;
+    const bool survives = name != "streaming-diloco" && name != "gosgd";
+    refuse_without_pushes(
+        root,
+        {.sampling = "leaves workers to themselves between exchanges, so nobody deals them slices of an epoch that "
+                     "they share",
+         .interval = "says with protocol.tau how often workers exchange something: expected 1",
+         .rule = "has workers take steps of their own, and applies no gradient of theirs: expected \"none\"",
+         .momentum = "has no stale gradients that would act as momentum: expected \"configured\"",
+         .faults = survives ? "" : "goes on with all workers: not yet built",
+         .pause = "not yet built for protocols that average: expected \"deferred\" or \"rank\"",
+         .network = "not yet built for protocols that average, whose workers talk with each other"});
+    if (const Node* updates = root.at("stop").find("updates"); updates != nullptr && name == "gosgd")
+        refuse(*updates, "stop.updates",
+               "\"gosgd\" has a joint model only where it is evaluated, and at the end: expected stop.epochs, "
+               "stop.gradients or stop.seconds");
 }
 
 }  // namespace rubato::cli

@@ -120,9 +120,6 @@ bool averages(const Node& root) {
 void complete_averaging(Node& root) {
     if (!averages(root)) return;
     fill_keys(*root.find("protocol"), worker_count(root));
-    // Those that exchange parts beside steps, or with one peer alone, have no word on who is there.
-    const std::string& name = root.at("protocol").at("name").text;
-    const bool survives = name != "streaming-diloco" && name != "gosgd";
     refuse_without_pushes(
         root,
         {.sampling = "leaves workers to themselves between exchanges, so nobody deals them slices of an epoch that "
@@ -130,10 +127,11 @@ void complete_averaging(Node& root) {
          .interval = "says with protocol.tau how often workers exchange something: expected 1",
          .rule = "has workers take steps of their own, and applies no gradient of theirs: expected \"none\"",
          .momentum = "has no stale gradients that would act as momentum: expected \"configured\"",
-         .faults = survives ? "" : "goes on with all workers: not yet built",
+         .faults = "",
          .pause = "not yet built for protocols that average: expected \"deferred\" or \"rank\"",
          .network = "not yet built for protocols that average, whose workers talk with each other"});
-    if (const Node* updates = root.at("stop").find("updates"); updates != nullptr && name == "gosgd")
+    if (const Node* updates = root.at("stop").find("updates");
+        updates != nullptr && root.at("protocol").at("name").text == "gosgd")
         refuse(*updates, "stop.updates",
                "\"gosgd\" has a joint model only where it is evaluated, and at the end: expected stop.epochs, "
                "stop.gradients or stop.seconds");

@@ -43,7 +43,6 @@ REFUSALS: tuple[tuple[dict, str, str], ...] = (
     ({"protocol": {"name": "mpca", "sizes": [1, 2, 3], "split": "bytes"}}, "protocol.s", "cannot stand beside s"),
     ({"cluster": {"exchange": {"send": 1}}}, "cluster.exchange.send", 'did you mean "send_s"?'),
     ({"protocol": {"name": "mpca", "sizes": [1, 2]}}, "protocol.sizes", "as many as protocol.shards = 3"),
-    ({"protocol": {"name": "gosgd"}, "faults": [{"workers": [0], "at_s": 1}]}, "faults[0]", "not yet built"),
     ({"protocol": {"name": "mpca", "sizes": [1e12, 1e-6, 1]}}, "protocol.sizes", "would be empty"),
     ({"protocol": {"name": "mpca"}, "model": {"name": "softmax"}}, "protocol.split", "1 layer,"),
     ({"protocol": {"name": "sparknet", "chunks": 4}}, "protocol.chunks", "goes with"),

@@ -62,3 +62,11 @@ TEST_CASE("phases: workers crash and return, and the rest go on") {
 TEST_CASE("easgd, async-diloco: workers crash and return, and the rest go on") {
     hold(draw_alone);
 }
+
+TEST_CASE("streaming-diloco: workers crash and return, and the rest go on") {
+    hold(draw_stream);
+}
+
+TEST_CASE("gosgd: workers crash and return, and the rest go on") {
+    hold(draw_gossip);
+}

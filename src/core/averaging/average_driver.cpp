@@ -9,7 +9,7 @@ AverageDriver::AverageDriver(const AverageConfig& config, const ServerState* sta
     : config_(config),
       books_(config.run),
       peers_(static_cast<std::size_t>(config.run.lambda)),
-      members_(config.run.lambda),
+      muster_(config.run.lambda),
       has_trend_(std::max<std::size_t>(1, config.parts.size())) {
     if (state == nullptr) return;
     books_.restore(*state);
@@ -38,7 +38,7 @@ void AverageDriver::on(Time now, const Start& event, Actions& actions) {
 // run goes on they have the present one, of which a broadcast would bring a fragment alone.
 void AverageDriver::begin_round(Time now, Actions& actions) {
     take_back(actions);
-    if (active() == 0 && members_.number() > 0) return;  // until one is back
+    if (active() == 0 && muster_.members().number() > 0) return;  // until one is back
     const std::int64_t round = round_.round;
     round_ = {};
     round_.round = round;
@@ -51,15 +51,22 @@ void AverageDriver::begin_round(Time now, Actions& actions) {
                        : config_.averaging.gradients ? 1
                                                      : books_.steps_left(config_.averaging.tau, active());
     if (streams()) round_.shard = static_cast<std::int32_t>(fragment(round));
-    model_ = {books_.version(),  steps,
-              books_.rate(),     ready_ns,
-              members_.number(), restarts_ > 0 ? books_.version() + restarts_ : 0};
+    model_ = {books_.version(),
+              steps,
+              books_.rate(),
+              ready_ns,
+              muster_.members().number(),
+              restarts_ > 0 ? books_.version() + restarts_ : 0};
     for (Peer& peer : peers_) {
         peer.steps = 0;
         peer.merged = false;
     }
     take_early();
-    if (std::exchange(first_, false) && (books_.version() == 0 || streams()) && members_.number() == 0) {
+    muster_.each([&](RoleId role) {
+        if (std::exchange(peer(role).anew, false)) send_whole(role, Model::whole, actions);
+    });
+    spread_ = !std::exchange(first_, false) || (books_.version() > 0 && !streams()) || muster_.members().number() > 0;
+    if (!spread_) {
         for (RoleId role = 1; role <= config_.run.lambda; ++role) {
             ++sends_under_way_;
             actions.add<Send>(next_id(), role, Channel::weights, Message(model_), Slice{});
@@ -67,7 +74,7 @@ void AverageDriver::begin_round(Time now, Actions& actions) {
         return;
     }
     broadcast_.begin(model_);
-    members_.spread(exchanged(round - 1, weights_), config_.averaging.spread, broadcast_);
+    muster_.members().spread(exchanged(round - 1, weights_), config_.averaging.spread, broadcast_);
     if (broadcast_.go_on([this] { return next_id(); }, actions)) ++sends_under_way_;
 }
 
@@ -86,7 +93,7 @@ void AverageDriver::on(Time now, const Delivered& event, Actions& actions) {
         take(now, event.from - 1, *push, actions);
     } else if (const auto* share = std::get_if<Share>(&event.message)) {
         // Of members that are no longer these, or of a round that was given up.
-        if (!running_ || summed_ || share->group != members_.number() ||
+        if (!running_ || summed_ || share->group != muster_.members().number() || active() == 0 ||
             (!streams() && share->round != serial_of(model_))) {
             BufferId mean = event.payload.buffer;
             let_go(mean, actions);
@@ -97,9 +104,8 @@ void AverageDriver::on(Time now, const Delivered& event, Actions& actions) {
         round_.reduce_end_ns = now;
         try_prepare(now, actions);
     } else if (const auto* bye = std::get_if<Bye>(&event.message)) {
-        Peer& peer = peers_.at(static_cast<std::size_t>(event.from - 1));
-        peer.expected = bye->pushes;
-        peer.bye = true;
+        peer(event.from).expected = bye->pushes;
+        peer(event.from).bye = true;
         if (bye->cancelled) {
             GradientRow row = unapplied_row(event.from - 1, bye->gradient, Outcome::cancelled);
             row.end_ns = row.push_ns = -1;
@@ -114,7 +120,7 @@ void AverageDriver::on(Time now, const Delivered& event, Actions& actions) {
 void AverageDriver::take(Time now, WorkerId worker, const Push& push, Actions& actions) {
     ++peers_.at(static_cast<std::size_t>(worker)).told;
     books_.look_at(unapplied_row(worker, push, Outcome::leftover));
-    if (streams() && push.worker_seq / steps_of_round() > round_.round)
+    if (streams() && peer(worker + 1).steps >= model_.steps)
         early_.emplace_back(worker, push);
     else
         count_in(worker, push);
@@ -128,17 +134,17 @@ void AverageDriver::take_early() {
 }
 
 void AverageDriver::count_in(WorkerId worker, const Push& push) {
-    Peer& peer = peers_.at(static_cast<std::size_t>(worker));
+    Peer& from = peer(worker + 1);
     rows_.push_back(unapplied_row(worker, push, Outcome::leftover));
     const auto first_of = [](Time& first, Time it) { first = first < 0 ? it : std::min(first, it); };
-    ++peer.steps;
-    if (!peer.merged && push.read_version == model_.version) {
-        peer.merged = true;
+    ++from.steps;
+    if (!from.merged && push.read_version == model_.version) {
+        from.merged = true;
         round_.broadcast_end_ns = std::max(round_.broadcast_end_ns, push.begin_ns);
     }
     first_of(round_.compute_begin_ns, push.begin_ns);
     round_.compute_end_ns = std::max(round_.compute_end_ns, push.end_ns);
-    if (peer.steps == model_.steps) {
+    if (from.steps == model_.steps) {
         first_of(round_.reduce_begin_ns, push.end_ns);
         ++round_.workers;
     }
@@ -153,8 +159,9 @@ void AverageDriver::try_prepare(Time now, Actions& actions) {
         let_go(sum_.mean.buffer, actions);
         return;
     }
-    for (const Peer& peer : peers_)
-        if (!peer.down && peer.steps < model_.steps && has_data(peer)) return;
+    bool lacks = false;
+    muster_.each([&](RoleId role) { lacks = lacks || (peer(role).steps < model_.steps && has_data(role)); });
+    if (lacks) return;
     running_ = false;
     preparing_ = true;
     round_.prepare_begin_ns = now;
@@ -267,12 +274,9 @@ void AverageDriver::on(Time now, const Interrupted&, Actions& actions) {
 void AverageDriver::begin_stop(Status status, Actions& actions) {
     stopping_ = true;
     status_ = status;
-    for (RoleId role = 1; role <= config_.run.lambda; ++role)
-        if (!peer(role).down) send_stop(role, first_ ? -1 : serial_of(model_), actions);
-    for (const RoleId role : std::exchange(back_, {})) {
-        peer(role).down = false;
-        send_stop(role, -1, actions);
-    }
+    if (streams() && running_ && !summed_ && active() == 0) running_ = false;  // it waited for one to be back
+    muster_.each([&](RoleId role) { send_stop(role, first_ ? -1 : serial_of(model_), actions); });
+    for (const RoleId role : muster_.dismiss()) send_stop(role, -1, actions);
 }
 
 void AverageDriver::send_stop(RoleId role, std::int64_t last, Actions& actions) {
@@ -284,8 +288,9 @@ void AverageDriver::try_finish(Time now, Actions& actions) {
     if (finished_ || !stopping_ || preparing_) return;
     if (books_.final_evaluation_due() && !running_) books_.evaluate(now, next_id(), weights_, actions);
     if (running_ || sends_under_way_ > 0 || books_.evaluating() || books_.saving()) return;
-    for (const Peer& peer : peers_)
-        if (!peer.down && (!peer.bye || peer.told < peer.expected)) return;
+    bool speaks = false;
+    muster_.each([&](RoleId role) { speaks = speaks || !peer(role).bye || peer(role).told < peer(role).expected; });
+    if (speaks) return;
     take_early();
     JointBooks::leave_over(rows_, actions);
     rows_.clear();

@@ -15,7 +15,7 @@
 
 #include "core/averaging/broadcast.hpp"
 #include "core/averaging/joint_books.hpp"
-#include "core/averaging/members.hpp"
+#include "core/averaging/muster.hpp"
 #include "core/averaging/tree_reduce.hpp"
 #include "core/dealer.hpp"
 #include "core/let_go.hpp"
@@ -57,7 +57,7 @@ private:
         std::int64_t told = 0;       ///< of the run
         std::int64_t expected = -1;  ///< of the run, said by its Bye
         bool bye = false;
-        bool down = false;  ///< or back, but not yet among the members
+        bool anew = false;  ///< is to be sent the whole joint model
         bool operator==(const Peer&) const = default;
     };
 
@@ -91,23 +91,30 @@ private:
     void begin_stop(Status status, Actions& actions);
     /// last: serial_of the last joint model that it is sent.
     void send_stop(RoleId role, std::int64_t last, Actions& actions);
-    bool has_data(const Peer& peer) const;
+    bool has_data(RoleId role) const { return own_batch(config_.data, role - 1, 0).count > 0; }
     void try_finish(Time now, Actions& actions);
     // average_faults.cpp
     /// What a worker has told of this round goes with it.
     void drop_rows(WorkerId worker, Actions& actions);
+    void drop_early(WorkerId worker, Actions& actions);
     /// Those that are back take part from this round on.
     void take_back(Actions& actions);
+    void try_rejoin(Actions& actions);
     void tell(RoleId role, const Membership& change, Actions& actions);
+    /// What this round began with.
     void send_model(RoleId role, Actions& actions);
+    /// Streaming: all of the joint model, to one that begins anew.
+    void send_whole(RoleId role, std::int64_t number, Actions& actions);
     /// Members that have a part of the data.
     int active() const;
     Peer& peer(RoleId role) { return peers_.at(static_cast<std::size_t>(role - 1)); }
+    const Peer& peer(RoleId role) const { return peers_.at(static_cast<std::size_t>(role - 1)); }
     bool streams() const { return !config_.parts.empty(); }
     /// Steps of a worker in a round, where they are as many in all.
     std::int32_t steps_of_round() const { return config_.averaging.tau / config_.averaging.stream.fragments; }
     std::size_t fragment(std::int64_t round) const {
-        return static_cast<std::size_t>(round) % std::max<std::size_t>(1, config_.parts.size());
+        const auto parts = static_cast<std::int64_t>(std::max<std::size_t>(1, config_.parts.size()));
+        return static_cast<std::size_t>((round + parts) % parts);  // of round -1: the last one
     }
     /// What the round exchanges of it.
     Slice exchanged(std::int64_t round, BufferId buffer) const {
@@ -120,13 +127,13 @@ private:
     AverageConfig config_;
     JointBooks books_;
     std::vector<Peer> peers_;
-    Members members_;
+    Muster muster_;
     std::int64_t restarts_ = 0;     ///< rounds that nobody was left to end
-    std::vector<RoleId> back_;      ///< that were down, and are to take part again
     BufferId weights_ = no_buffer;  ///< lent to the driver while the next version is made
     BufferId trend_ = no_buffer;    ///< b of the outer step
     std::vector<bool> has_trend_;   ///< by fragment
     Broadcast broadcast_;
+    bool spread_ = false;   ///< the round began with one
     bool first_ = true;     ///< no round has begun since the run did, or went on
     Model model_;           ///< of the round under way, or of the last one
     bool running_ = false;  ///< a round is, until its mean is there

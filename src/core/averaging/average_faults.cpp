@@ -10,13 +10,10 @@
 
 namespace rubato {
 
-bool AverageDriver::has_data(const Peer& peer) const {
-    return own_batch(config_.data, static_cast<WorkerId>(&peer - peers_.data()), 0).count > 0;
-}
-
 int AverageDriver::active() const {
-    return static_cast<int>(
-        std::count_if(peers_.begin(), peers_.end(), [&](const Peer& it) { return !it.down && has_data(it); }));
+    int number = 0;
+    muster_.each([&](RoleId role) { number += has_data(role); });
+    return number;
 }
 
 void AverageDriver::tell(RoleId role, const Membership& change, Actions& actions) {
@@ -26,7 +23,15 @@ void AverageDriver::tell(RoleId role, const Membership& change, Actions& actions
 
 void AverageDriver::send_model(RoleId role, Actions& actions) {
     ++sends_under_way_;
-    actions.add<Send>(next_id(), role, Channel::weights, Message(model_), exchanged(round_.round, weights_));
+    actions.add<Send>(next_id(), role, Channel::weights, Message(model_), exchanged(round_.round - 1, weights_));
+}
+
+void AverageDriver::send_whole(RoleId role, std::int64_t number, Actions& actions) {
+    Model whole = model_;
+    whole.group = muster_.members().number();
+    whole.number = number;
+    ++sends_under_way_;
+    actions.add<Send>(next_id(), role, Channel::weights, Message(whole), Slice{weights_, 0, config_.run.parameters});
 }
 
 void AverageDriver::drop_rows(WorkerId worker, Actions& actions) {
@@ -43,58 +48,67 @@ void AverageDriver::drop_rows(WorkerId worker, Actions& actions) {
     lost.steps = 0;
 }
 
+void AverageDriver::drop_early(WorkerId worker, Actions& actions) {
+    for (const auto& [from, push] : early_)
+        if (from == worker) actions.gradients.push_back(unapplied_row(worker, push, Outcome::dropped));
+    std::erase_if(early_, [&](const auto& it) { return it.first == worker; });
+}
+
 void AverageDriver::on(Time now, const PeerDown& event, Actions& actions) {
-    Peer& lost = peer(event.peer);
     if (finished_) return;
     books_.lose(event.peer - 1, event.begun);
-    if (std::exchange(lost.down, true)) {  // again, before it took part again
-        std::erase(back_, event.peer);
-        return;
-    }
-    members_.change(event.peer - 1, false);
+    if (!muster_.lose(event.peer)) return try_finish(now, actions);
     broadcast_.lose(event.peer);
+    peer(event.peer).anew = false;
     const bool anew = running_ && !summed_;
     if (anew) drop_rows(event.peer - 1, actions);
-    const Membership change{event.peer - 1, false, members_.number(), anew ? serial_of(model_) : -1, stopping_};
-    for (RoleId role = 1; role <= config_.run.lambda; ++role)
-        if (!peer(role).down) tell(role, change, actions);
-    if (running_ && (stopping_ || active() == 0)) {
+    drop_early(event.peer - 1, actions);
+    const Membership change{event.peer - 1, false, muster_.members().number(), anew ? serial_of(model_) : -1,
+                            stopping_};
+    muster_.each([&](RoleId role) { tell(role, change, actions); });
+    if (running_ && (stopping_ || (active() == 0 && !streams()))) {
         running_ = false;
         broadcast_.end();
         ++restarts_;
         let_go(sum_.mean.buffer, actions);
-        if (!stopping_ && !back_.empty()) begin_round(now, actions);
+        if (!stopping_ && muster_.any_back()) begin_round(now, actions);
     }
     if (stopping_) return try_finish(now, actions);
     if (!running_) return;
-    // In the first round all have had the model from the beginning, and the driver's own word.
-    if (anew && (model_.version > 0 || model_.group > 0))
-        for (const RoleId role : members_.depend_on(event.peer, model_.group, config_.averaging.spread))
-            if (!peer(role).down && peer(role).steps == 0) send_model(role, actions);
+    try_rejoin(actions);
+    // Where nothing was spread all have had the model from the beginning, and the driver's own word.
+    if (anew && spread_)
+        for (const RoleId role : muster_.members().depend_on(event.peer, model_.group, config_.averaging.spread))
+            if (muster_.there(role) && !peer(role).merged) send_model(role, actions);
     try_prepare(now, actions);
 }
 
 void AverageDriver::on(Time now, const PeerBack& event, Actions& actions) {
     if (finished_) return;
     peer(event.peer).bye = false;
+    muster_.come_back(event.peer);
     if (stopping_) {
-        peer(event.peer).down = false;
-        return send_stop(event.peer, -1, actions);
+        for (const RoleId role : muster_.dismiss()) send_stop(role, -1, actions);
+        return;
     }
-    back_.push_back(event.peer);
-    if (!running_ && !preparing_) begin_round(now, actions);
+    if (!running_ && !preparing_) return begin_round(now, actions);
+    try_rejoin(actions);
 }
 
 void AverageDriver::take_back(Actions& actions) {
-    for (const RoleId back : std::exchange(back_, {})) {
-        members_.change(back - 1, true);
-        for (RoleId role = 1; role <= config_.run.lambda; ++role)
-            if (!peer(role).down) tell(role, members_.last(), actions);
-        peer(back).down = false;
-        for (const WorkerId absent : members_.absent()) tell(back, {absent, false, -1}, actions);
-        tell(back, {back - 1, true, members_.number()}, actions);
+    const auto say = [&](RoleId role, const Membership& it) { tell(role, it, actions); };
+    for (const RoleId role : muster_.admit(-1, say)) peer(role).anew = streams();
+    muster_.forget();
+}
+
+// Where nobody was left with data, a round of fragments waits for those that are back: others are in the midst of it.
+void AverageDriver::try_rejoin(Actions& actions) {
+    if (!streams() || !running_ || summed_ || active() > 0) return;
+    const auto say = [&](RoleId role, const Membership& it) { tell(role, it, actions); };
+    for (const RoleId role : muster_.admit(serial_of(model_), say)) {
+        peer(role).steps = 0;
+        send_whole(role, Model::whole_alone, actions);
     }
-    members_.forget_before(members_.number());
 }
 
 }  // namespace rubato

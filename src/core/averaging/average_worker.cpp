@@ -1,7 +1,5 @@
 #include "core/averaging/average_worker.hpp"
 
-#include "core/worker_books.hpp"
-
 #include <algorithm>
 #include <stdexcept>
 #include <utility>
@@ -9,23 +7,18 @@
 namespace rubato {
 
 AverageWorker::AverageWorker(const AverageWorkerConfig& config, const WorkerState& state)
-    : config_(config),
-      steps_(config.worker, config.data, state.begun),
-      members_(config.data.lambda),
+    : LocalWorker(config.worker, config.data, state),
+      config_(config),
+      among_(config.worker, config.data.lambda),
       passing_(config.worker + 1, config.spread, false),
-      reduce_(fresh_reduce()) {
-    books_ = state.books;
-    books_.worker = config.worker;
-}
+      reduce_(among_.reduce(false)) {}
 
 void AverageWorker::step(Time now, const Event& event, Actions& actions) {
     std::visit([&](const auto& alternative) { on(now, alternative, actions); }, event);
 }
 
 void AverageWorker::on(Time now, const Start& event, Actions&) {
-    weights_ = event.weights;
-    books_.idle_ns += std::max<Time>(0, now - books_.sum_ns());
-    since_ns_ = now;
+    start(now, event.weights);
 }
 
 void AverageWorker::on(Time now, const Delivered& event, Actions& actions) {
@@ -51,37 +44,30 @@ void AverageWorker::on_model(Time now, const Delivered& event, const Model& mode
     // Not before the round before is over here, too.
     const bool busy = reduce_.mixing() || share_ != 0 || passing_.sending() || passing_.gathering();
     Slice piece = event.payload;
-    if (given_up_ || (joined_ != outside && model.group < joined_)) return let_go(piece.buffer, actions);
-    if (joined_ == outside || model.group > members_.number() || (news && busy)) return held_.push_back(event);
+    if (given_up_ || among_.late(model.group)) return let_go(piece.buffer, actions);
+    if (among_.early(model.group) || (news && busy)) return among_.hold(event);
     if (piece.buffer != no_buffer &&
-        !passing_.come(members_, serial_of(model), event, model, {no_buffer, 0, config_.parameters}, actions))
+        !passing_.come(among_.members(), serial_of(model), event, model, {no_buffer, 0, config_.parameters}, actions))
         return;
     if (news) begin_round(now, event, model, actions);
     go_on_passing(now, actions);
     if (news) take_held(now, actions);
 }
 
-// Held up by the slowest worker, moving; the rest is the way of the last means and of the model to whom it came from.
 void AverageWorker::begin_round(Time now, const Delivered& event, const Model& model, Actions& actions) {
+    const Time asked_ns = since_ns_;
     if (!stopping_) {
-        const Time wait = now - since_ns_;
-        const Time moving = std::clamp<Time>(now - event.started_ns, 0, wait);
-        const Time held = std::clamp<Time>(model.ready_ns - since_ns_, 0, wait - moving);
-        books_.policy_wait_ns += held;
-        books_.pull_moving_ns += moving;
-        books_.pull_request_ns += wait - moving - held;
+        book_wait(now, event.started_ns, model.ready_ns);
         ++books_.pulls;
     }
-    if (reduce_.begun()) {  // one of a round that nobody was left to end
-        reduce_.end(actions);
-        reduce_ = fresh_reduce();
-    }
+    since_ns_ = now;
+    if (reduce_.begun()) reset_reduce(actions);  // one of a round that nobody was left to end
     version_ = model.version;
     serial_ = serial_of(model);
     has_contributed_ = false;
     let_go(kept_.buffer, actions);
     if (event.payload.buffer != no_buffer) let_go(weights_, actions);
-    steps_.begin(model.version, model.steps, model.learning_rate, std::exchange(since_ns_, now));
+    steps_.begin(model.version, model.steps, model.learning_rate, asked_ns);
     phase_ = Phase::passing;
 }
 
@@ -105,25 +91,16 @@ void AverageWorker::go_on_with_steps(Time now, Actions& actions) {
 }
 
 void AverageWorker::on(Time now, const GradientReady& event, Actions& actions) {
-    steps_.note(event);
-    if (stopping_) {
-        actions.add<Release>(event.gradient);
-        cancelled_ = true;
-        return cut_short(now, actions);
-    }
-    ++books_.gradients;
-    ++sends_under_way_;
-    steps_.tell(now, next_id(), actions);
+    if (!take(now, event, actions)) return cut_short(now, actions);
     book(now);
     if (config_.gradients)
         return contribute(now, {event.gradient, 0, config_.parameters}, static_cast<double>(steps_.samples()), actions);
     phase_ = Phase::stepping;
-    steps_.step(std::exchange(weights_, no_buffer), event.gradient, next_id(), actions);
+    take_step(event.gradient, actions);
 }
 
 void AverageWorker::on(Time now, const Cancelled& event, Actions& actions) {
-    steps_.note(event);
-    cancelled_ = true;
+    take(event);
     cut_short(now, actions);
 }
 
@@ -152,16 +129,22 @@ void AverageWorker::on_share(Time now, const Delivered& event, const Share& shar
         Slice mean = event.payload;
         return let_go(mean.buffer, actions);
     }
-    if (joined_ == outside || share.round > serial_ || share.group > reduce_.group()) return held_.push_back(event);
+    if (among_.outside() || share.round > serial_ || share.group > reduce_.group()) return among_.hold(event);
     reduce_.come(event.from - 1, {event.payload, share}, actions);
     go_on_reducing(now, actions);
 }
 
+void AverageWorker::reset_reduce(Actions& actions) {
+    reduce_.end(actions);
+    reduce_ = among_.reduce(false);
+}
+
 void AverageWorker::on_membership(Time now, const Membership& change, Actions& actions) {
-    if (change.number < 0) return lacking_.push_back(change.worker);
-    if (change.there && change.worker == config_.worker) return join(now, change, actions);
-    if (change.number <= members_.number()) return;
-    members_.change(change.worker, change.there);
+    switch (among_.on(change)) {
+        case Among::News::none: return;
+        case Among::News::joined: reset_reduce(actions); return take_held(now, actions);
+        case Among::News::changed: break;
+    }
     if (!change.there) passing_.lose(change.worker + 1, actions);
     if (change.over) {
         given_up_ = true;
@@ -171,30 +154,20 @@ void AverageWorker::on_membership(Time now, const Membership& change, Actions& a
         renews_ = true;
         try_renew(now, actions);
     } else if (!reduce_.begun()) {
-        reduce_.end(actions);
-        reduce_ = fresh_reduce();
+        reset_reduce(actions);
     }
     take_held(now, actions);
     if (phase_ == Phase::passing) go_on_passing(now, actions);
 }
 
-void AverageWorker::join(Time now, const Membership& change, Actions& actions) {
-    members_.begin_from(change.number, std::exchange(lacking_, {}));
-    joined_ = change.number;
-    reduce_.end(actions);
-    reduce_ = fresh_reduce();
-    take_held(now, actions);
-}
-
 void AverageWorker::take_held(Time now, Actions& actions) {
-    for (const Delivered& event : std::exchange(held_, {})) on(now, event, actions);
+    among_.take_held([&](const Delivered& event) { on(now, event, actions); });
 }
 
 void AverageWorker::try_renew(Time now, Actions& actions) {
     if (!renews_ || share_ != 0 || reduce_.mixing()) return;
     renews_ = false;
-    reduce_.end(actions);
-    reduce_ = fresh_reduce();
+    reset_reduce(actions);
     book(now);
     phase_ = Phase::reducing;
     reduce_.begin({kept_, contributed_}, true);
@@ -205,8 +178,7 @@ void AverageWorker::try_renew(Time now, Actions& actions) {
 void AverageWorker::give_up(Time now, Actions& actions) {
     renews_ = false;
     passing_.end(actions);
-    for (Delivered& event : held_) let_go(event.payload.buffer, actions);
-    held_.clear();
+    among_.drop_held(actions);
     if (passing_.sending() || passing_.gathering()) return;
     if (phase_ == Phase::passing) return go_on_with_steps(now, actions);
     // Steps under way end in contribute(); a sum or a message under way asks once more at its end.
@@ -246,36 +218,26 @@ void AverageWorker::go_on_reducing(Time now, Actions& actions) {
     }
     phase_ = Phase::sharing;
     sharing_ = owns ? sum.mean.buffer : no_buffer;
-    share_ = next_id();
-    ++sends_under_way_;
-    actions.add<Send>(share_, reduce_.parent(), Channel::gradient, Message(sum.said), sum.mean);
-    if (reduce_.group() == members_.number()) return;
+    share_ = send(reduce_.parent(), Channel::gradient, sum.said, sum.mean, actions);
+    if (reduce_.group() == among_.members().number()) return;
     // The next one is among others, some of whom may have told of theirs.
-    reduce_ = fresh_reduce();
+    reduce_ = among_.reduce(false);
     take_held(now, actions);
 }
 
 void AverageWorker::on(Time now, const Taken& event, Actions& actions) {
-    --sends_under_way_;
-    steps_.on(event);
+    count(event);
     if (event.id == bye_) {
         phase_ = Phase::finished;
-        actions.workers.push_back(books_);
-        let_go(weights_, actions);
         let_go(kept_.buffer, actions);
-        for (Delivered& held : held_) let_go(held.payload.buffer, actions);
-        actions.add<Finish>();
-        return;
+        among_.drop_held(actions);
+        return finish(actions);
     }
     if (passing_.is_of(event)) {
         passing_.on(event, actions);
         go_on_passing(now, actions);
     } else if (event.id == share_) {
-        if (!stopping_) {
-            const Time queued = std::clamp<Time>(event.started_ns - since_ns_, 0, now - since_ns_);
-            books_.push_queued_ns += queued;
-            since_ns_ += queued;
-        }
+        book_queued(now, event.started_ns);
         book(now);
         share_ = 0;
         let_go(sharing_, actions);
@@ -291,9 +253,7 @@ void AverageWorker::on(Time now, const Taken& event, Actions& actions) {
 void AverageWorker::try_leave(Actions& actions) {
     if (!stopping_ || phase_ != Phase::waiting || sends_under_way_ > 0 || bye_ != 0) return;
     if (serial_ < last_serial_ && !given_up_) return;
-    bye_ = next_id();
-    ++sends_under_way_;
-    steps_.say_bye(bye_, cancelled_, actions);
+    say_bye(actions);
 }
 
 Time& AverageWorker::account(WorkerRow& books) const {
@@ -310,48 +270,34 @@ Time& AverageWorker::account(WorkerRow& books) const {
     return books.idle_ns;
 }
 
-// What is under way at the end no longer serves the run.
-void AverageWorker::book(Time now) {
-    if (!stopping_ && phase_ != Phase::finished) account(books_) += now - since_ns_;
-    since_ns_ = now;
-}
-
 WorkerRow AverageWorker::books(Time now) const {
     return closed_books(books_, now, [this](WorkerRow& row) -> Time& { return account(row); });
 }
 
 void AverageWorker::on(Time now, const Abandoned&, Actions& actions) {
     book(now);
-    steps_.leave_over(phase_ == Phase::computing || cancelled_, actions);
+    abandon(phase_ == Phase::computing, actions);
     phase_ = Phase::finished;
-    actions.workers.push_back(books_);
-    actions.add<Finish>();
 }
 
 void AverageWorker::on(Time now, const Crashed&, Actions& actions) {
     book(now);
-    steps_.crash(phase_ == Phase::computing || cancelled_, actions);
+    lose(phase_ == Phase::computing, actions);
     reduce_.crash(actions);
-    for (Delivered& event : held_) let_go(event.payload.buffer, actions);
-    for (BufferId* buffer : {&weights_, &kept_.buffer, &sharing_}) let_go(*buffer, actions);
-    held_.clear();
-    members_ = Members(config_.data.lambda);
-    lacking_.clear();
-    joined_ = outside;
-    passing_.crash(actions);
+    for (BufferId* buffer : {&kept_.buffer, &sharing_}) let_go(*buffer, actions);
+    among_.crash(actions);
+    passing_.drop(actions);
     passing_ = Passing(config_.worker + 1, config_.spread, false);
-    reduce_ = fresh_reduce();
+    reduce_ = among_.reduce(false);
     version_ = serial_ = last_serial_ = -1;
-    share_ = bye_ = 0;
-    sends_under_way_ = 0;
-    stopping_ = cancelled_ = has_contributed_ = renews_ = given_up_ = false;
+    share_ = 0;
+    has_contributed_ = renews_ = given_up_ = false;
     phase_ = Phase::down;
 }
 
 void AverageWorker::on(Time now, const Restarted&, Actions&) {
-    books_.idle_ns += std::max<Time>(0, now - books_.sum_ns());
+    resume(now);
     phase_ = Phase::waiting;
-    since_ns_ = now;
 }
 
 template <class Other>

@@ -2,13 +2,12 @@
 // lasts from round to round, and hands on what it has made of it; or, exchanging gradients, computes one on it.
 #pragma once
 
-#include "core/averaging/local_steps.hpp"
+#include "core/averaging/among.hpp"
+#include "core/averaging/local_worker.hpp"
 #include "core/averaging/passing.hpp"
 #include "core/averaging/tree_reduce.hpp"
-#include "core/let_go.hpp"
 
 #include <string>
-#include <vector>
 
 namespace rubato {
 
@@ -21,7 +20,7 @@ struct AverageWorkerConfig {
     bool operator==(const AverageWorkerConfig&) const = default;
 };
 
-class AverageWorker {
+class AverageWorker : public LocalWorker {
 public:
     /// state: what it goes on from.
     explicit AverageWorker(const AverageWorkerConfig& config, const WorkerState& state = {});
@@ -30,7 +29,6 @@ public:
     std::string waiting() const;
     std::string describe() const;
     bool finished() const { return phase_ == Phase::finished; }
-    std::int64_t begun() const { return steps_.begun(); }
     WorkerRow books(Time now) const;
     bool operator==(const AverageWorker&) const = default;
 
@@ -55,8 +53,6 @@ private:
     void on_model(Time now, const Delivered& event, const Model& model, Actions& actions);
     void on_share(Time now, const Delivered& event, const Share& share, Actions& actions);
     void on_membership(Time now, const Membership& change, Actions& actions);
-    /// It is back, among those who are there now.
-    void join(Time now, const Membership& change, Actions& actions);
     /// Of what came before the word on those among whom it goes, what can be looked at now.
     void take_held(Time now, Actions& actions);
     /// The reduce begins anew, as soon as nothing of the old one is under way.
@@ -72,37 +68,26 @@ private:
     /// The steps are done: what the round has from this worker.
     void contribute(Time now, const Slice& mean, double weight, Actions& actions);
     void go_on_reducing(Time now, Actions& actions);
-    TreeReduce fresh_reduce() const { return members_.reduce(config_.worker, false); }
+    /// What there is of the reduce is given up.
+    void reset_reduce(Actions& actions);
     void try_leave(Actions& actions);
     /// What the present phase took so far goes to its account.
-    void book(Time now);
+    void book(Time now) { LocalWorker::book(now, account(books_)); }
     Time& account(WorkerRow& books) const;
-    ActionId next_id() { return ++last_id_; }
 
     AverageWorkerConfig config_;
     Phase phase_ = Phase::waiting;
-    BufferId weights_ = no_buffer;  ///< the joint model, then its own; handed over to the sum
-    Version version_ = -1;          ///< of the joint model that it has last had
-    LocalSteps steps_;
-    Members members_;
+    Version version_ = -1;  ///< of the joint model that it has last had
+    Among among_;
     Passing passing_;
     TreeReduce reduce_;
     Slice kept_;         ///< its contribution to the round, until the next one
     Share contributed_;  ///< what it said of that
     bool has_contributed_ = false, renews_ = false, given_up_ = false;
-    std::vector<Delivered> held_;    ///< of changes of the members that it has not been told of
-    std::vector<WorkerId> lacking_;  ///< who is absent, as it is told of when it is back
-    static constexpr std::int32_t outside = -1;
-    std::int32_t joined_ = 0;  ///< number of the change by which it is there; outside: it is not told yet
     BufferId sharing_ = no_buffer;
-    ActionId share_ = 0, bye_ = 0;
-    std::int64_t sends_under_way_ = 0;
-    ActionId last_id_ = 0;
-    bool stopping_ = false, cancelled_ = false;
+    ActionId share_ = 0;
     std::int64_t serial_ = -1;       ///< of the model of this round
     std::int64_t last_serial_ = -1;  ///< of the last model that there will be
-    Time since_ns_ = 0;
-    WorkerRow books_;
 };
 
 }  // namespace rubato

@@ -21,12 +21,6 @@ inline std::vector<int> broadcast_children(int node, int nodes) {
     for (; node + step < nodes; step *= 2) children.push_back(static_cast<int>(node + step));
     return children;
 }
-/// The node that it has the model from; -1: from nobody.
-inline int broadcast_parent(int node) {
-    int step = 1;
-    while (2 * step <= node) step *= 2;
-    return node == 0 ? -1 : node - step;
-}
 
 /// What a role has to send of a broadcast. Payloads remain the role's, which owns references to them until done().
 class Broadcast {

@@ -1,7 +1,5 @@
 #include "core/averaging/elastic_worker.hpp"
 
-#include "core/worker_books.hpp"
-
 #include <algorithm>
 #include <stdexcept>
 #include <utility>
@@ -9,22 +7,15 @@
 namespace rubato {
 
 ElasticWorker::ElasticWorker(const ElasticWorkerConfig& config, const WorkerState& state)
-    : config_(config), steps_(config.worker, config.data, state.begun) {
-    books_ = state.books;
-    books_.worker = config.worker;
-}
+    : LocalWorker(config.worker, config.data, state), config_(config) {}
 
 void ElasticWorker::step(Time now, const Event& event, Actions& actions) {
-    const bool busy = phase_ == Phase::computing || phase_ == Phase::stepping;
-    if (busy && !stopping_ && share_ != 0) books_.hidden_ns += now - seen_ns_;
-    seen_ns_ = now;
+    book_hidden(now, share_ != 0 && (phase_ == Phase::computing || phase_ == Phase::stepping));
     std::visit([&](const auto& alternative) { on(now, alternative, actions); }, event);
 }
 
 void ElasticWorker::on(Time now, const Start& event, Actions&) {
-    weights_ = event.weights;
-    books_.idle_ns += std::max<Time>(0, now - books_.sum_ns());
-    since_ns_ = now;
+    start(now, event.weights);
 }
 
 void ElasticWorker::on(Time now, const Delivered& event, Actions& actions) {
@@ -46,9 +37,7 @@ void ElasticWorker::on_model(Time now, const Delivered& event, const Model& mode
     ++models_;
     model_ = model;
     if (!stopping_) {
-        const Time moving = std::clamp<Time>(now - event.started_ns, 0, now - since_ns_);
-        books_.pull_moving_ns += moving;
-        books_.pull_request_ns += now - since_ns_ - moving;
+        book_wait(now, event.started_ns, 0);
         ++books_.pulls;
     }
     since_ns_ = now;
@@ -130,10 +119,8 @@ void ElasticWorker::on(Time now, const Mixed& event, Actions& actions) {
 }
 
 void ElasticWorker::send_share(Time now, BufferId difference, double weight, Actions& actions) {
-    share_ = next_id();
-    ++sends_under_way_;
     const Slice payload = difference == no_buffer ? Slice{} : Slice{difference, 0, config_.parameters};
-    actions.add<Send>(share_, 0, Channel::gradient, Message(Share{model_.version, 1, weight, now}), payload);
+    share_ = send(0, Channel::gradient, Share{model_.version, 1, weight, now}, payload, actions);
 }
 
 void ElasticWorker::go_on_with_steps(Time now, Actions& actions) {
@@ -157,28 +144,18 @@ void ElasticWorker::ask(Time now, Actions& actions) {
     phase_ = Phase::waiting;
     asked_ns_ = now;
     ++books_.inquiries;
-    ++sends_under_way_;
-    actions.send<Inquiry>(next_id(), 0, Channel::control, {}, steps_.version());
+    send(0, Channel::control, Inquiry{steps_.version()}, {}, actions);
 }
 
 void ElasticWorker::on(Time now, const GradientReady& event, Actions& actions) {
-    steps_.note(event);
-    if (stopping_) {
-        actions.add<Release>(event.gradient);
-        cancelled_ = true;
-        return pause(now, actions);
-    }
-    ++books_.gradients;
-    ++sends_under_way_;
-    steps_.tell(now, next_id(), actions);
+    if (!take(now, event, actions)) return pause(now, actions);
     book(now);
     phase_ = Phase::stepping;
-    steps_.step(std::exchange(weights_, no_buffer), event.gradient, next_id(), actions);
+    take_step(event.gradient, actions);
 }
 
 void ElasticWorker::on(Time now, const Cancelled& event, Actions& actions) {
-    steps_.note(event);
-    cancelled_ = true;
+    take(event);
     pause(now, actions);
 }
 
@@ -199,24 +176,16 @@ void ElasticWorker::pause(Time now, Actions& actions) {
 }
 
 void ElasticWorker::on(Time now, const Taken& event, Actions& actions) {
-    --sends_under_way_;
-    steps_.on(event);
+    count(event);
     if (event.id == bye_) {
         phase_ = Phase::finished;
-        actions.workers.push_back(books_);
-        let_go(weights_, actions);
-        actions.add<Finish>();
-        return;
+        return finish(actions);
     }
     if (event.id == share_) {
         share_ = 0;
         if (moved_) let_go(difference_, actions);
         if (phase_ == Phase::sending) {
-            if (!stopping_) {
-                const Time queued = std::clamp<Time>(event.started_ns - since_ns_, 0, now - since_ns_);
-                books_.push_queued_ns += queued;
-                since_ns_ += queued;
-            }
+            book_queued(now, event.started_ns);
             book(now);
             phase_ = Phase::waiting;
         }
@@ -231,9 +200,7 @@ void ElasticWorker::on(Time now, const Taken& event, Actions& actions) {
 void ElasticWorker::try_leave(Actions& actions) {
     if (!stopping_ || phase_ != Phase::waiting || models_ < models_expected_ || sends_under_way_ > 0 || bye_ != 0)
         return;
-    bye_ = next_id();
-    ++sends_under_way_;
-    steps_.say_bye(bye_, cancelled_, actions);
+    say_bye(actions);
 }
 
 Time& ElasticWorker::account(WorkerRow& books) const {
@@ -253,40 +220,31 @@ Time& ElasticWorker::account(WorkerRow& books) const {
     return books.idle_ns;
 }
 
-// What is under way at the end no longer serves the run.
-void ElasticWorker::book(Time now) {
-    if (!stopping_ && phase_ != Phase::finished) account(books_) += now - since_ns_;
-    since_ns_ = now;
-}
-
 WorkerRow ElasticWorker::books(Time now) const {
     return closed_books(books_, now, [this](WorkerRow& row) -> Time& { return account(row); });
 }
 
 void ElasticWorker::on(Time now, const Abandoned&, Actions& actions) {
     book(now);
-    steps_.leave_over(phase_ == Phase::computing || cancelled_, actions);
+    abandon(phase_ == Phase::computing, actions);
     phase_ = Phase::finished;
-    actions.workers.push_back(books_);
-    actions.add<Finish>();
 }
 
 void ElasticWorker::on(Time now, const Crashed&, Actions& actions) {
     book(now);
-    steps_.crash(phase_ == Phase::computing || cancelled_, actions);
-    for (BufferId* buffer : {&weights_, &joint_, &difference_}) let_go(*buffer, actions);
-    mixing_ = share_ = bye_ = 0;
+    lose(phase_ == Phase::computing, actions);
+    for (BufferId* buffer : {&joint_, &difference_}) let_go(*buffer, actions);
+    mixing_ = share_ = 0;
     moved_ = true;
-    models_ = sends_under_way_ = 0;
+    models_ = 0;
     models_expected_ = -1;
-    stopping_ = cancelled_ = false;
     phase_ = Phase::down;
 }
 
 void ElasticWorker::on(Time now, const Restarted&, Actions&) {
-    books_.idle_ns += std::max<Time>(0, now - books_.sum_ns());
+    resume(now);
     phase_ = Phase::waiting;
-    since_ns_ = asked_ns_ = now;
+    asked_ns_ = now;
 }
 
 template <class Other>

@@ -1,8 +1,7 @@
 // A worker of elastic averaging, or of asynchronous local SGD: elastic_server.hpp says what it does.
 #pragma once
 
-#include "core/averaging/local_steps.hpp"
-#include "core/let_go.hpp"
+#include "core/averaging/local_worker.hpp"
 
 #include <string>
 
@@ -17,7 +16,7 @@ struct ElasticWorkerConfig {
     bool operator==(const ElasticWorkerConfig&) const = default;
 };
 
-class ElasticWorker {
+class ElasticWorker : public LocalWorker {
 public:
     /// state: what it goes on from.
     explicit ElasticWorker(const ElasticWorkerConfig& config, const WorkerState& state = {});
@@ -26,7 +25,6 @@ public:
     std::string waiting() const;
     std::string describe() const;
     bool finished() const { return phase_ == Phase::finished; }
-    std::int64_t begun() const { return steps_.begun(); }
     WorkerRow books(Time now) const;
     bool operator==(const ElasticWorker&) const = default;
 
@@ -73,25 +71,18 @@ private:
     /// The run ends: it waits for what is under way.
     void pause(Time now, Actions& actions);
     void try_leave(Actions& actions);
-    void book(Time now);
+    void book(Time now) { LocalWorker::book(now, account(books_)); }
     Time& account(WorkerRow& books) const;
-    ActionId next_id() { return ++last_id_; }
 
     ElasticWorkerConfig config_;
     Phase phase_ = Phase::waiting;
-    LocalSteps steps_;
-    BufferId weights_ = no_buffer;     ///< its own; lent while they move
     BufferId joint_ = no_buffer;       ///< until the difference is there, which may be made in its place
     BufferId difference_ = no_buffer;  ///< until it is taken and the move is done
     Model model_;                      ///< what it was told with the last one
-    ActionId mixing_ = 0, share_ = 0, bye_ = 0;
+    ActionId mixing_ = 0, share_ = 0;
     bool moved_ = true;  ///< by the difference
     std::int64_t models_ = 0, models_expected_ = -1;
-    std::int64_t sends_under_way_ = 0;
-    ActionId last_id_ = 0;
-    bool stopping_ = false, cancelled_ = false;
-    Time since_ns_ = 0, asked_ns_ = 0, seen_ns_ = 0;
-    WorkerRow books_;
+    Time asked_ns_ = 0;
 };
 
 }  // namespace rubato

@@ -1,5 +1,7 @@
 #include "core/averaging/gossip_monitor.hpp"
 
+#include "core/averaging/gossip_plan.hpp"
+
 #include <algorithm>
 #include <cmath>
 #include <stdexcept>
@@ -8,7 +10,11 @@
 namespace rubato {
 
 GossipMonitor::GossipMonitor(const AverageConfig& config, const ServerState* state)
-    : config_(config), books_(config.run), peers_(static_cast<std::size_t>(config.run.lambda)) {
+    : config_(config),
+      books_(config.run),
+      peers_(static_cast<std::size_t>(config.run.lambda)),
+      muster_(config.run.lambda) {
+    for (RoleId role = 1; role <= config.run.lambda; ++role) hold(peer(role), has_data(role));
     if (state == nullptr) return;
     books_.restore(*state);
     round_.round = state->joint.rounds;
@@ -36,10 +42,20 @@ void GossipMonitor::on(Time now, const Delivered& event, Actions& actions) {
     if (const auto* push = std::get_if<Push>(&event.message)) {
         take(event.from, *push, actions);
     } else if (const auto* gossip = std::get_if<Gossip>(&event.message)) {
-        ++peer(gossip->to + 1).handed;
+        Peer& to = peer(gossip->to + 1);
+        if (muster_.there(gossip->to + 1) && gossip->group >= to.joined) {
+            ++to.handed;
+            hold(to, true);
+        }
     } else if (const auto* exchanged = std::get_if<Exchanged>(&event.message)) {
         hand_in(now, event.from, *exchanged);
     } else if (const auto* share = std::get_if<Share>(&event.message)) {
+        // Of members that are no longer these, maybe.
+        if (!averaging_ || summed_ || share->group != muster_.members().number()) {
+            BufferId mean = event.payload.buffer;
+            let_go(mean, actions);
+            return;
+        }
         sum_ = {event.payload, *share};
         summed_ = true;
         round_.reduce_end_ns = now;
@@ -69,10 +85,11 @@ void GossipMonitor::take(RoleId role, const Push& push, Actions& actions) {
 
 // It has told of all the steps in what it hands in before it says so.
 void GossipMonitor::hand_in(Time now, RoleId role, const Exchanged& said) {
+    if (!averaging_ || said.group != muster_.members().number()) return;  // it will once more
     Peer& from = peer(role);
     if (static_cast<std::int64_t>(from.rows.size()) != said.steps)
         throw std::logic_error("a worker has handed in other steps than it has told of");
-    ++handed_in_;
+    from.handed_in = true;
     if (round_.reduce_begin_ns < 0) round_.reduce_begin_ns = std::min(said.begin_ns, now);
     round_.reduce_begin_ns = std::min(round_.reduce_begin_ns, said.begin_ns);
     round_.workers += said.steps > 0;
@@ -89,43 +106,63 @@ void GossipMonitor::hand_in(Time now, RoleId role, const Exchanged& said) {
 
 /// Whether all workers have come to rest, and have told of all that they have done.
 bool GossipMonitor::quiet() const {
-    return std::all_of(peers_.begin(), peers_.end(), [](const Peer& it) { return it.bye && it.told >= it.expected; });
+    return count([](const Peer& it) { return !it.bye || it.told < it.expected; }) == 0;
 }
 
 void GossipMonitor::go_on(Time now, Actions& actions) {
-    if (averaging_ && making_ == 0 && summed_ && handed_in_ == config_.run.lambda) {
-        if (last_ && std::abs(sum_.said.weight - 1) > 1e-9) throw std::logic_error("a part of the weight is lost");
-        round_.prepare_begin_ns = now;
-        Mix& mix = actions.add<Mix>();
-        mix.id = making_ = next_id();
-        mix.work = Mix::Work::update;
-        mix.add(sum_.mean.buffer, 1);
-        mix.out = std::exchange(weights_, no_buffer);
+    if (finished_) return;
+    if (averaging_ && making_ == 0) {
+        if (muster_.members().size() == 0 && !summed_)
+            end_mean(actions);
+        else if (summed_ && count([](const Peer& it) { return !it.handed_in && !it.guest; }) == 0)
+            make(now, actions);
     }
     if (averaging_) return;
-    if (!stopping_ && books_.evaluation_due()) return begin_mean(now, actions);
-    if (stopping_ && !last_ && quiet()) {
-        last_ = true;
-        return begin_mean(now, actions);
+    if (!stopping_) take_back(actions);
+    give_weight(actions);
+    if (!stopping_) {
+        owed_ = books_.evaluation_due() || owed_;
+        if (owed_ && holders_ > 0) begin_mean(actions);
+        return;
     }
-    try_finish(actions);
+    if (!last_ && quiet()) {
+        last_ = true;
+        if (holders_ > 0) return begin_mean(actions);
+    }
+    try_finish(now, actions);
 }
 
-// At the end workers wait for what they have been handed, and leave after it.
-void GossipMonitor::begin_mean(Time, Actions& actions) {
+// Of those who have none of the weight there is none: they go on from the last one.
+void GossipMonitor::make(Time now, Actions& actions) {
+    if (!(sum_.said.weight > 0)) return end_mean(actions);
+    if (last_ && muster_.members().number() == 0 && std::abs(sum_.said.weight - 1) > 1e-9)
+        throw std::logic_error("a part of the weight is lost");
+    round_.prepare_begin_ns = now;
+    Mix& mix = actions.add<Mix>();
+    mix.id = making_ = next_id();
+    mix.work = Mix::Work::update;
+    mix.add(sum_.mean.buffer, 1);
+    mix.out = std::exchange(weights_, no_buffer);
+}
+
+void GossipMonitor::end_mean(Actions& actions) {
+    let_go(sum_.mean.buffer, actions);
+    begin_anew();
+    averaging_ = false;
+    owed_ = true;
+}
+
+// At the end workers wait for what they have been handed.
+void GossipMonitor::begin_mean(Actions& actions) {
+    owed_ = false;
     averaging_ = true;
-    handed_in_ = 0;
-    summed_ = false;
-    const std::int64_t number = round_.round;
-    round_ = {};
-    round_.round = number;
-    for (RoleId role = 1; role <= config_.run.lambda; ++role) {
+    begin_anew();
+    muster_.each([&](RoleId role) {
+        if (peer(role).guest) return;
+        if (last_) return send_stop(role, peer(role).handed, actions);
         ++sends_under_way_;
-        if (last_)
-            actions.send<Stop>(next_id(), role, Channel::control, {}, peer(role).handed, books_.version());
-        else
-            actions.send<Exchange>(next_id(), role, Channel::control, {}, 0, books_.rate());
-    }
+        actions.send<Exchange>(next_id(), role, Channel::control, {}, 0, books_.rate(), mean_number());
+    });
 }
 
 void GossipMonitor::on(Time now, const Mixed& event, Actions& actions) {
@@ -139,7 +176,7 @@ void GossipMonitor::on(Time now, const Mixed& event, Actions& actions) {
     round_.prepare_end_ns = now;
     actions.rounds.push_back(round_);
     ++round_.round;
-    if (!last_ || books_.final_evaluation_due()) books_.evaluate(now, next_id(), weights_, actions);
+    if (!last_) books_.evaluate(now, next_id(), weights_, actions);
     if (!stopping_)
         if (const auto end = books_.end()) begin_stop(*end, actions);
     save_if_due(now, actions);
@@ -150,6 +187,8 @@ void GossipMonitor::on(Time now, const Mixed& event, Actions& actions) {
 // What has been done since the last mean is begun anew.
 void GossipMonitor::save_if_due(Time now, Actions& actions) {
     if (!books_.save_due(now, stopping_)) return;
+    for (const Peer& it : peers_)
+        if (!books_.can_leave_out(it.rows)) return;
     ServerState state = books_.state(now, next_id());
     state.joint.rounds = round_.round;
     books_.save(std::move(state), weights_, no_buffer, actions);
@@ -193,10 +232,13 @@ void GossipMonitor::on(Time now, const Interrupted&, Actions& actions) {
 void GossipMonitor::begin_stop(Status status, Actions& actions) {
     stopping_ = true;
     status_ = status;
-    for (RoleId role = 1; role <= config_.run.lambda; ++role) {
-        ++sends_under_way_;
-        actions.send<Stop>(next_id(), role, Channel::control, {}, -1, books_.version());
-    }
+    muster_.each([&](RoleId role) { send_stop(role, no_more_steps, actions); });
+    dismiss(actions);
+}
+
+void GossipMonitor::send_stop(RoleId role, std::int64_t replies, Actions& actions) {
+    ++sends_under_way_;
+    actions.send<Stop>(next_id(), role, Channel::control, {}, replies, mean_number());
 }
 
 void GossipMonitor::leave_over(Actions& actions) {
@@ -208,8 +250,16 @@ void GossipMonitor::leave_over(Actions& actions) {
     rows_.clear();
 }
 
-void GossipMonitor::try_finish(Actions& actions) {
-    if (finished_ || !last_ || averaging_ || sends_under_way_ > 0 || books_.evaluating() || books_.saving()) return;
+void GossipMonitor::try_finish(Time now, Actions& actions) {
+    if (finished_ || !last_ || averaging_ || (sends_under_way_ > 0 && !let_go_)) return;
+    if (!std::exchange(let_go_, true)) {
+        if (books_.final_evaluation_due()) books_.evaluate(now, next_id(), weights_, actions);
+        muster_.each([&](RoleId role) {
+            if (!peer(role).guest) send_stop(role, leave_run, actions);
+        });
+    }
+    if (sends_under_way_ > 0 || books_.evaluating() || books_.saving() || !quiet()) return;
+    leave_over(actions);
     finished_ = true;
     let_go(weights_, actions);
     actions.list.emplace_back(books_.finish(status_));
@@ -236,10 +286,12 @@ std::string GossipMonitor::waiting() const {
     if (finished_) return "";
     if (making_ != 0) return "takes the mean of all models as version " + std::to_string(books_.version() + 1);
     if (averaging_)
-        return "waits for the mean of all models, for which " + std::to_string(handed_in_) + " of " +
-               std::to_string(peers_.size()) + " workers have handed in theirs";
+        return "waits for the mean of all models, for which " +
+               std::to_string(count([](const Peer& it) { return it.handed_in; })) + " of " +
+               std::to_string(muster_.members().size()) + " workers have handed in theirs";
     if (stopping_ && !last_) return "waits until all workers have come to rest";
-    return stopping_ ? "waits for an evaluation" : "waits for what workers tell of their steps";
+    if (stopping_) return "waits for an evaluation, or for the last words of the workers";
+    return holders_ == 0 ? "waits for any worker to be back" : "waits for what workers tell of their steps";
 }
 
 std::string GossipMonitor::describe() const {

@@ -1,4 +1,5 @@
-// Whom a worker of GoSGD hands its model to: pure arithmetic, so that a run says by itself who talks with whom.
+// What the monitor of GoSGD and its workers agree upon. Whom a worker hands its model to is pure arithmetic, so that a
+// run says by itself who talks with whom.
 #pragma once
 
 #include "core/types.hpp"
@@ -7,6 +8,10 @@
 #include <vector>
 
 namespace rubato {
+
+/// What a Stop of the monitor's says in `replies`, where that is no number of models that the worker has been handed:
+/// to take no more steps, but go on taking part in means; to leave.
+constexpr std::int64_t no_more_steps = -1, leave_run = -2;
 
 /// SplitMix64 (Steele, Lea and Flood 2014) of one word.
 constexpr std::uint64_t scramble(std::uint64_t word) {

@@ -2,7 +2,6 @@
 
 #include "core/averaging/gossip_plan.hpp"
 #include "core/learning_rate.hpp"
-#include "core/worker_books.hpp"
 
 #include <algorithm>
 #include <limits>
@@ -13,80 +12,96 @@ namespace rubato {
 
 // All the weight is with those who have a part of the data: others would keep what they are handed for themselves.
 GossipWorker::GossipWorker(const GossipWorkerConfig& config, const WorkerState& state)
-    : config_(config),
-      steps_(config.worker, config.data, state.begun),
-      reduce_(Members(config.data.lambda).reduce(config.worker, true)) {
-    for (WorkerId worker = 0; worker < config.data.lambda; ++worker)
-        if (own_batch(config.data, worker, 0).count > 0) workers_.push_back(worker);
-    has_data_ = own_batch(config.data, config.worker, 0).count > 0;
-    if (has_data_) weight_ = 1 / static_cast<double>(workers_.size());
-    version_ = state.version;
-    taken_ = state.begun;
-    hand_overs_ = state.begun / config.tau;
+    : LocalWorker(config.worker, config.data, state),
+      config_(config),
+      among_(config.worker, config.data.lambda),
+      workers_(peers()),
+      taken_(state.begun),
+      hand_overs_(state.begun / config.tau),
+      version_(state.version),
+      reduce_(among_.reduce(true)) {
+    sharers_ = static_cast<double>(workers_.size());
+    if (has_data_) weight_ = 1 / sharers_;
     for (std::int64_t k = 0; k < state.begun; ++k) samples_ += own_batch(config.data, config.worker, k).count;
-    books_ = state.books;
-    books_.worker = config.worker;
 }
 
 void GossipWorker::step(Time now, const Event& event, Actions& actions) {
     const bool busy = phase_ == Phase::computing || phase_ == Phase::stepping;
-    if (busy && !stopping_ && (share_ != 0 || hand_over_ != 0)) books_.hidden_ns += now - seen_ns_;
-    seen_ns_ = now;
+    book_hidden(now, busy && (share_ != 0 || hand_over_ != 0));
     std::visit([&](const auto& alternative) { on(now, alternative, actions); }, event);
 }
 
 void GossipWorker::on(Time now, const Start& event, Actions&) {
-    weights_ = event.weights;
-    books_.idle_ns += std::max<Time>(0, now - books_.sum_ns());
-    since_ns_ = now;
+    start(now, event.weights);
 }
 
 void GossipWorker::on(Time now, const Delivered& event, Actions& actions) {
-    bool wakes = false;
     if (const auto* gossip = std::get_if<Gossip>(&event.message)) {
-        handed_.push_back({event.payload, gossip->weight});
-        ++came_;
-        wakes = true;
+        on_gossip(now, event, *gossip, actions);
     } else if (const auto* exchange = std::get_if<Exchange>(&event.message)) {
         if (exchange->shard < 0) {
             book(now);
             phase_ = Phase::resting;
         } else {
-            ask(now);
+            ask(now, exchange->number);
         }
-        wakes = true;
+        if (phase_ == Phase::resting) at_boundary(now, actions);
     } else if (const auto* share = std::get_if<Share>(&event.message)) {
-        reduce_.come(event.from - 1, {event.payload, *share}, actions);
-        go_on_reducing(actions);
+        on_share(now, event, *share, actions);
+    } else if (const auto* model = std::get_if<Model>(&event.message)) {
+        on_model(now, event, *model, actions);
+    } else if (const auto* change = std::get_if<Membership>(&event.message)) {
+        on_membership(now, *change, actions);
     } else if (const auto* stop = std::get_if<Stop>(&event.message)) {
-        return on_stop(now, *stop, actions);
+        on_stop(now, *stop, actions);
     } else {
         throw std::logic_error("a worker of gossip was sent a message that is not for one");
     }
-    if (wakes && phase_ == Phase::resting) at_boundary(now, actions);
 }
 
-// The first one ends its steps, the second one the run.
+// Whoever has not heard that it had crashed may hand it a model, which was for the one of before.
+void GossipWorker::on_gossip(Time now, const Delivered& event, const Gossip& gossip, Actions& actions) {
+    Slice model = event.payload;
+    if (among_.late(gossip.group)) return let_go(model.buffer, actions);
+    if (among_.outside()) return among_.hold(event);
+    handed_.push_back({model, gossip.weight});
+    came_ += gossip.number >= 0;
+    if (phase_ == Phase::resting) at_boundary(now, actions);
+}
+
+void GossipWorker::on_share(Time now, const Delivered& event, const Share& share, Actions& actions) {
+    if (among_.outside() || share.group > reduce_.group()) return among_.hold(event);
+    reduce_.come(event.from - 1, {event.payload, share}, actions);
+    go_on_reducing(now, actions);
+}
+
+// The first one ends its steps, the second one asks for the mean at the end, the third one ends the run.
 void GossipWorker::on_stop(Time now, const Stop& stop, Actions& actions) {
     book(now);
-    if (stop.replies < 0) {
+    if (stop.replies == no_more_steps) {
         stopping_ = true;
         if (phase_ == Phase::computing) steps_.cancel(actions);
+        if (phase_ == Phase::waiting) phase_ = Phase::resting;
+    } else if (stop.replies == leave_run) {
+        left_ = true;
     } else {
         last_ = true;
         expected_ = stop.replies;
-        ask(now);
+        ask(now, stop.version);
     }
     if (phase_ == Phase::resting) at_boundary(now, actions);
 }
 
-void GossipWorker::ask(Time now) {
+void GossipWorker::ask(Time now, std::int64_t number) {
+    mean_ = number;
+    said_.reset();
     exchange_ = Exchanged{};
     exchange_->asked_ns = now;
 }
 
 void GossipWorker::at_boundary(Time now, Actions& actions) {
     book(now);
+    if (weights_ == no_buffer) return rest(actions);  // it is back, and has been sent none
     if (!handed_.empty()) {
         // Weights that are too small for a number are no weights, and then the two count alike.
         const double all = weight_ + handed_.front().weight;
@@ -97,14 +112,14 @@ void GossipWorker::at_boundary(Time now, Actions& actions) {
         mean.out = std::exchange(weights_, no_buffer);
         return;
     }
-    if (exchange_ && share_ == 0 && !reduce_.begun() && (!last_ || came_ >= expected_)) {
+    if (exchange_ && share_ == 0 && !reduce_.begun() && !renews_ && (!last_ || came_ >= expected_)) {
         exchange_->begin_ns = now;
         Mix& copy = mix(Phase::copying, now, actions);
         copy.work = Mix::Work::copy;
         copy.add(weights_, 1);
         return;
     }
-    if (stopping_ || !has_data_) return rest(actions);
+    if (stopping_ || !has_data_ || waits_) return rest(actions);
     if (since_handed_over_ >= config_.tau && hand_over_ == 0 && workers_.size() > 1) hand_over(actions);
     begin_step(now, actions);
 }
@@ -114,25 +129,23 @@ void GossipWorker::hand_over(Actions& actions) {
     const WorkerId to = gossip_peer(config_.seed, config_.worker, hand_overs_, workers_);
     weight_ /= 2;
     since_handed_over_ = 0;
-    const Message said(Gossip{to, hand_overs_++, weight_});
-    sends_under_way_ += 2;
-    actions.add<Send>(hand_over_ = next_id(), to + 1, Channel::gradient, said, Slice{weights_, 0, config_.parameters});
-    actions.add<Send>(next_id(), 0, Channel::control, said, Slice{});
+    handing_ = {to, hand_overs_++, weight_, among_.members().number()};
+    hand_over_ = send(to + 1, Channel::gradient, handing_, {weights_, 0, config_.parameters}, actions);
 }
 
 void GossipWorker::hand_in(Time now, BufferId copy, Actions& actions) {
     exchange_->steps = std::exchange(since_handed_in_, 0);
     exchange_->end_ns = now;
-    ++sends_under_way_;
-    actions.add<Send>(next_id(), 0, Channel::control, Message(*exchange_), Slice{});
-    exchange_.reset();
+    exchange_->group = reduce_.group();
+    said_ = std::exchange(exchange_, {});
+    send(0, Channel::control, *said_, {}, actions);
     reduce_.begin({{copy, 0, config_.parameters}, {version_++, 1, weight_, now}}, false);
-    go_on_reducing(actions);
+    go_on_reducing(now, actions);
 }
 
 // Nobody tells a worker how far the run has come: it takes all others to be as fast as itself.
 double GossipWorker::rate() const {
-    const double run = static_cast<double>(samples_) * static_cast<double>(workers_.size());
+    const double run = static_cast<double>(samples_) * sharers_;
     return scheduled_rate(config_.optimizer, run / static_cast<double>(config_.data.samples));
 }
 
@@ -143,23 +156,14 @@ void GossipWorker::begin_step(Time now, Actions& actions) {
 }
 
 void GossipWorker::on(Time now, const GradientReady& event, Actions& actions) {
-    steps_.note(event);
-    if (stopping_) {
-        actions.add<Release>(event.gradient);
-        cancelled_ = true;
-        return at_boundary(now, actions);
-    }
-    ++books_.gradients;
-    ++sends_under_way_;
-    steps_.tell(now, next_id(), actions);
+    if (!take(now, event, actions)) return at_boundary(now, actions);
     book(now);
     phase_ = Phase::stepping;
-    steps_.step(std::exchange(weights_, no_buffer), event.gradient, next_id(), actions);
+    take_step(event.gradient, actions);
 }
 
 void GossipWorker::on(Time now, const Cancelled& event, Actions& actions) {
-    steps_.note(event);
-    cancelled_ = true;
+    take(event);
     at_boundary(now, actions);
 }
 
@@ -183,7 +187,8 @@ Mix& GossipWorker::mix(Phase phase, Time now, Actions& actions) {
 void GossipWorker::on(Time now, const Mixed& event, Actions& actions) {
     if (reduce_.is_of(event)) {
         reduce_.on(event, actions);
-        return go_on_reducing(actions);
+        try_renew(now, actions);
+        return go_on_reducing(now, actions);
     }
     if (mixing_ == 0 || event.id != mixing_) throw std::logic_error("a mean that the worker did not ask for");
     mixing_ = 0;
@@ -192,6 +197,7 @@ void GossipWorker::on(Time now, const Mixed& event, Actions& actions) {
         weight_ += handed_.front().weight;
         let_go(handed_.front().model.buffer, actions);
         handed_.pop_front();
+        waits_ = false;
         if (!stopping_) ++books_.pulls;
     } else {
         hand_in(now, event.out, actions);
@@ -199,25 +205,33 @@ void GossipWorker::on(Time now, const Mixed& event, Actions& actions) {
     at_boundary(now, actions);
 }
 
-void GossipWorker::go_on_reducing(Actions& actions) {
+void GossipWorker::go_on_reducing(Time now, Actions& actions) {
+    if (renews_) return;
     reduce_.go_on([this] { return next_id(); }, actions);
     if (!reduce_.done()) return;
     const TreeReduce::Sum sum = reduce_.take();
     sharing_ = sum.mean.buffer;
-    share_ = next_id();
-    left_ = last_;
-    ++sends_under_way_;
-    actions.add<Send>(share_, reduce_.parent(), Channel::gradient, Message(sum.said), sum.mean);
+    share_ = send(reduce_.parent(), Channel::gradient, sum.said, sum.mean, actions);
+    if (reduce_.group() == among_.members().number()) return;
+    // The next one is among others, some of whom may have told of theirs.
+    reduce_ = among_.reduce(true);
+    take_held(now, actions);
 }
 
 void GossipWorker::on(Time now, const Taken& event, Actions& actions) {
-    --sends_under_way_;
-    steps_.on(event);
-    if (event.id == hand_over_) hand_over_ = 0;
-    if (event.id == bye_) said_bye_ = true;
+    count(event);
+    if (event.id == hand_over_) {
+        hand_over_ = 0;
+        send(0, Channel::control, handing_, {}, actions);
+    }
+    if (event.id == bye_) {
+        said_bye_ = true;
+        cancelled_ = false;  // that has been told of
+    }
     if (event.id == share_) {
         share_ = 0;
         let_go(sharing_, actions);
+        try_renew(now, actions);
         if (phase_ == Phase::resting && exchange_) return at_boundary(now, actions);
     }
     try_leave(actions);
@@ -228,20 +242,17 @@ void GossipWorker::rest(Actions& actions) {
     try_leave(actions);
 }
 
-// It says that it has come to rest once all it has sent is there, and leaves once it has no part in the last mean.
+// It says that it has come to rest once all it has sent is there, and leaves once nobody asks for a mean any more.
 void GossipWorker::try_leave(Actions& actions) {
     if (!stopping_ || phase_ != Phase::resting || sends_under_way_ > 0) return;
-    if (bye_ == 0) {
-        bye_ = next_id();
-        ++sends_under_way_;
-        steps_.say_bye(bye_, cancelled_, actions);
-        return;
-    }
-    if (!left_) return;
+    if (bye_ == 0) return say_bye(actions);
+    if (!left_ || !said_bye_) return;
     phase_ = Phase::finished;
-    actions.workers.push_back(books_);
-    let_go(weights_, actions);
-    actions.add<Finish>();
+    reduce_.end(actions);
+    for (Handed& it : handed_) let_go(it.model.buffer, actions);
+    handed_.clear();
+    among_.drop_held(actions);
+    finish(actions);
 }
 
 Time& GossipWorker::account(WorkerRow& books) const {
@@ -252,15 +263,10 @@ Time& GossipWorker::account(WorkerRow& books) const {
         case Phase::merging: return books.pull_moving_ns;
         case Phase::waiting:
         case Phase::resting:
+        case Phase::down:
         case Phase::finished: break;
     }
     return books.idle_ns;
-}
-
-// What is under way at the end no longer serves the run.
-void GossipWorker::book(Time now) {
-    if (!stopping_ && phase_ != Phase::finished) account(books_) += now - since_ns_;
-    since_ns_ = now;
 }
 
 WorkerRow GossipWorker::books(Time now) const {
@@ -269,10 +275,8 @@ WorkerRow GossipWorker::books(Time now) const {
 
 void GossipWorker::on(Time now, const Abandoned&, Actions& actions) {
     book(now);
-    steps_.leave_over(phase_ == Phase::computing || (cancelled_ && !said_bye_), actions);
+    abandon(phase_ == Phase::computing, actions);
     phase_ = Phase::finished;
-    actions.workers.push_back(books_);
-    actions.add<Finish>();
 }
 
 template <class Other>
@@ -287,6 +291,7 @@ std::string GossipWorker::waiting() const {
         case Phase::copying: return "copies its model for the mean of all";
         case Phase::computing: return "computes gradient " + std::to_string(steps_.record().worker_seq);
         case Phase::stepping: return "takes a step of its own";
+        case Phase::down: return "is down";
         case Phase::finished: return "";
         case Phase::resting: break;
     }
@@ -294,6 +299,7 @@ std::string GossipWorker::waiting() const {
         return "waits for " + std::to_string(expected_ - came_) + " models that others have handed it";
     if (reduce_.begun() && reduce_.waits_for() >= 0)
         return "waits for what worker " + std::to_string(reduce_.waits_for()) + " has";
+    if (waits_ && !stopping_) return "waits until somebody hands it a model";
     if (sends_under_way_ > 0) return "waits until others take what it has sent";
     return "waits for the monitor";
 }

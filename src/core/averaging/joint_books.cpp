@@ -36,6 +36,11 @@ void JointBooks::count(const GradientRow& row) {
     ahead_samples_ += row.samples;
 }
 
+void JointBooks::discount(const GradientRow& row) {
+    ahead_ -= row.count;
+    ahead_samples_ -= row.samples;
+}
+
 void JointBooks::look_at(const GradientRow& row) {
     if (config_.learns && !std::isfinite(row.loss)) diverge(row.worker, row.worker_seq, row.read_version);
 }

@@ -33,6 +33,8 @@ public:
 
     /// Where steps are counted before they are in a version, this one is: for the epoch, and for the end of the run.
     void count(const GradientRow& row);
+    /// It was lost before it came into one.
+    void discount(const GradientRow& row);
     /// A step has been taken, whose loss may say that the run diverges.
     void look_at(const GradientRow& row);
     /// Steps make a new version of the joint model; states them and the update. rate: that they were taken with.

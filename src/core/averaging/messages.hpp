@@ -17,7 +17,9 @@ struct Model {
     double learning_rate = 0;
     Time ready_ns = 0;  ///< when the last worker had done its part of the round before: until then others were held up
     std::int32_t group = 0;   ///< the workers among whom it is passed on: the number of a Membership
-    std::int64_t number = 0;  ///< in phases, of the broadcast, from 1 on; -1: the whole of it, to begin anew from
+    std::int64_t number = 0;  ///< in phases, of the broadcast, from 1 on; or one of:
+    /// All of it, to begin anew from; the same, and the present broadcast of a part of it is not for you.
+    static constexpr std::int64_t whole = -1, whole_alone = -2;
     bool operator==(const Model&) const = default;
     template <class Self, class F>
     static void each(Self& self, F&& field) {
@@ -126,18 +128,21 @@ struct Received {
 
 /// Averaging by gossip. Worker to worker: the payload is the model that it hands over, and `weight` what it gives with
 /// it of the one weight that all have; the `number`-th of its sender, to worker `to`. To the monitor, without a
-/// payload: that it has done so.
+/// payload: that it has been taken. Monitor to worker, number -1: the last mean, with all the weight, since nobody is
+/// left who has any.
 struct Gossip {
     static constexpr std::string_view kind = "gossip";
     WorkerId to = 0;
     std::int64_t number = 0;
     double weight = 0;
+    std::int32_t group = 0;  ///< who was there, as its sender knew it: the number of a Membership
     bool operator==(const Gossip&) const = default;
     template <class Self, class F>
     static void each(Self& self, F&& field) {
         field("to", self.to);
         field("number", self.number);
         field("weight", self.weight);
+        field("group", Rare{self.group, 0});
     }
 };
 

@@ -26,7 +26,7 @@ public:
             return false;
         }
         if (serial > serial_) {
-            crash(actions);  // of one that nobody was left to end
+            drop(actions);  // of one that nobody was left to end
             serial_ = serial;
             have_ = 0;
             whole_ = whole;
@@ -82,10 +82,10 @@ public:
     void end(Actions& actions) {
         sends_.end();
         if (sending() || gathering_ != 0) return;
-        crash(actions);
+        drop(actions);
     }
-    /// With the worker.
-    void crash(Actions& actions) {
+    /// What has come is let go.
+    void drop(Actions& actions) {
         for (Piece& it : pieces_) let_go(it.payload.buffer, actions);
         pieces_.clear();
         if (there_) let_go(whole_.buffer, actions);

@@ -20,7 +20,7 @@ PhaseDriver::PhaseDriver(const PhaseConfig& config, const ServerState* state)
     : config_(config),
       books_(config.run),
       peers_(static_cast<std::size_t>(config.run.lambda)),
-      members_(config.run.lambda),
+      muster_(config.run.lambda),
       shards_(config.parts.size()) {
     if (static_cast<int>(config.parts.size()) < config.phases.phases)
         throw std::invalid_argument("a phase of the driver would have no shard of its own");
@@ -67,7 +67,7 @@ void PhaseDriver::go_on(Time now, Actions& actions) {
     if (making_ == Making::rest) return;
     while (go_on_in_cycle(now, actions)) {
         if (stopping_) break;
-        if (!any_active() && back_.empty()) return;  // until one is back
+        if (!any_active() && !muster_.any_back()) return;  // until one is back
         take_back(actions);
         plan_ = plan_cycle(config_.phases.phases, static_cast<int>(shards_.size()), ++cycle_);
         reduce_ = prepare_ = broadcast_ = Stage::waits;
@@ -98,7 +98,7 @@ bool PhaseDriver::go_on_in_cycle(Time now, Actions& actions) {
 // What has not been reduced yet is sent as it is.
 void PhaseDriver::begin_broadcast(Time now, Actions& actions) {
     Shard& it = shard(plan_.broadcast);
-    if (stopping_ || members_.size() == 0) {
+    if (stopping_ || muster_.members().size() == 0) {
         broadcast_ = Stage::done;
         return;
     }
@@ -108,13 +108,11 @@ void PhaseDriver::begin_broadcast(Time now, Actions& actions) {
     }
     broadcast_ = Stage::runs;
     it.round.broadcast_begin_ns = now;
-    for (Peer& peer : peers_) {
-        peer.received = false;
-        peer.broadcasts += !peer.down;
-    }
-    sent_ = {books_.version(), 0, 0, 0, members_.number(), ++broadcasts_};
+    for (Peer& other : peers_) other.received = false;
+    muster_.each([this](RoleId role) { ++peer(role).broadcasts; });
+    sent_ = {books_.version(), 0, 0, 0, muster_.members().number(), ++broadcasts_};
     sends_.begin(sent_);
-    members_.spread(part(plan_.broadcast, it.published), config_.spread, sends_);
+    muster_.members().spread(part(plan_.broadcast, it.published), config_.spread, sends_);
     if (sends_.go_on([this] { return next_id(); }, actions)) ++sends_under_way_;
 }
 
@@ -125,13 +123,13 @@ void PhaseDriver::try_end_broadcast(Time now) {
 }
 
 void PhaseDriver::begin_reduce(Time now, Actions& actions) {
-    if (stopping_ || members_.size() == 0) {
+    if (stopping_ || muster_.members().size() == 0) {
         reduce_ = Stage::done;
         return;
     }
     reduce_ = Stage::runs;
     summed_ = false;
-    reduce_group_ = members_.number();
+    reduce_group_ = muster_.members().number();
     ++exchanges_;
     Shard& it = shard(plan_.reduce);
     state_round(it, actions);
@@ -141,13 +139,12 @@ void PhaseDriver::begin_reduce(Time now, Actions& actions) {
     it.round.reduce_begin_ns = now;
     it.in_round = true;
     rate_ = books_.rate();
-    for (RoleId role = 1; role <= config_.run.lambda; ++role) {
-        if (peer(role).down) continue;
+    muster_.each([&](RoleId role) {
         peer(role).exchanged = false;
         ++peer(role).exchanges;
         ++sends_under_way_;
         actions.send<Exchange>(next_id(), role, Channel::control, {}, plan_.reduce, rate_, exchanges_);
-    }
+    });
 }
 
 void PhaseDriver::try_end_reduce(Time now) {
@@ -325,11 +322,11 @@ std::string PhaseDriver::waiting() const {
     if (reduce_ == Stage::runs)
         return "waits for the mean of shard " + std::to_string(plan_.reduce) + ", to which " +
                std::to_string(count([](const Peer& it) { return it.exchanged; })) + " of " +
-               std::to_string(members_.size()) + " workers have done their part";
+               std::to_string(muster_.members().size()) + " workers have done their part";
     if (broadcast_ == Stage::runs)
         return "waits until shard " + std::to_string(plan_.broadcast) +
                " is with all workers: " + std::to_string(count([](const Peer& it) { return it.received; })) + " of " +
-               std::to_string(members_.size()) + " have it";
+               std::to_string(muster_.members().size()) + " have it";
     if (books_.saving() && stopping_) return "waits for its checkpoint to be written";
     if (stopping_) return "waits for the last words of the workers";
     if (!any_active()) return "waits for any worker to be back";

@@ -11,7 +11,7 @@
 
 #include "core/averaging/broadcast.hpp"
 #include "core/averaging/joint_books.hpp"
-#include "core/averaging/members.hpp"
+#include "core/averaging/muster.hpp"
 #include "core/averaging/phase_plan.hpp"
 #include "core/averaging/tree_reduce.hpp"
 #include "core/dealer.hpp"
@@ -58,7 +58,6 @@ private:
         std::int64_t exchanges = 0, broadcasts = 0;  ///< that it takes part in, since it began
         bool received = false;                       ///< what is broadcast
         bool exchanged = false;                      ///< its part of what is reduced
-        bool down = false;                           ///< or back, but not yet among the members
         bool operator==(const Peer&) const = default;
     };
     /// What is known of a shard between its reduce and the end of its broadcast.
@@ -111,8 +110,8 @@ private:
     // phase_driver_faults.cpp
     /// Those that are back take part from this cycle on.
     void take_back(Actions& actions);
-    /// One that is back as the run ends.
-    void dismiss(RoleId role, Actions& actions);
+    /// Those that are back as the run ends.
+    void dismiss(Actions& actions);
     void tell(RoleId role, const Membership& change, Actions& actions);
     /// Of the steps of a lost worker, those that are in no mean.
     void drop_rows(WorkerId worker, bool of_reduce, Actions& actions);
@@ -122,7 +121,7 @@ private:
     template <class Holds>
     int count(Holds&& holds) const {
         int number = 0;
-        for (const Peer& it : peers_) number += !it.down && holds(it);
+        muster_.each([&](RoleId role) { number += holds(peers_[static_cast<std::size_t>(role - 1)]); });
         return number;
     }
     /// A member has a part of the data.
@@ -144,8 +143,7 @@ private:
     PhaseConfig config_;
     JointBooks books_;
     std::vector<Peer> peers_;
-    Members members_;
-    std::vector<RoleId> back_;  ///< that were down, and are to take part again
+    Muster muster_;
     std::vector<Shard> shards_;
     BufferId weights_ = no_buffer;  ///< x; lent while it is made
     BufferId motion_ = no_buffer;   ///< v

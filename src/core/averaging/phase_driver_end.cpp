@@ -50,9 +50,8 @@ void PhaseDriver::on(Time now, const Interrupted&, Actions& actions) {
 void PhaseDriver::begin_stop(Status status, Actions& actions) {
     stopping_ = true;
     status_ = status;
-    for (RoleId role = 1; role <= config_.run.lambda; ++role)
-        if (!peer(role).down) send_stop(role, actions);
-    for (const RoleId role : std::exchange(back_, {})) dismiss(role, actions);
+    muster_.each([&](RoleId role) { send_stop(role, actions); });
+    dismiss(actions);
 }
 
 void PhaseDriver::send_stop(RoleId role, Actions& actions) {
@@ -73,8 +72,7 @@ void PhaseDriver::try_finish(Time now, Actions& actions) {
         return;
     if (books_.final_evaluation_due()) books_.evaluate(now, next_id(), weights_, actions);
     if (sends_under_way_ > 0 || books_.evaluating() || books_.saving()) return;
-    for (const Peer& it : peers_)
-        if (!it.down && (!it.bye || it.told < it.expected)) return;
+    if (count([](const Peer& it) { return !it.bye || it.told < it.expected; }) > 0) return;
     leave_over(actions);
     for (Shard& it : shards_) {
         state_round(it, actions);

@@ -12,9 +12,9 @@
 namespace rubato {
 
 bool PhaseDriver::any_active() const {
-    return std::any_of(peers_.begin(), peers_.end(), [&](const Peer& it) {
-        return !it.down && own_batch(config_.data, static_cast<WorkerId>(&it - peers_.data()), 0).count > 0;
-    });
+    bool any = false;
+    muster_.each([&](RoleId role) { any = any || own_batch(config_.data, role - 1, 0).count > 0; });
+    return any;
 }
 
 void PhaseDriver::tell(RoleId role, const Membership& change, Actions& actions) {
@@ -48,32 +48,27 @@ void PhaseDriver::end_stages(Actions& actions) {
 }
 
 void PhaseDriver::on(Time now, const PeerDown& event, Actions& actions) {
-    Peer& lost = peer(event.peer);
     if (finished_) return;
     books_.lose(event.peer - 1, event.begun);
-    if (std::exchange(lost.down, true)) {  // again, before it took part again
-        std::erase(back_, event.peer);
-        return;
-    }
-    members_.change(event.peer - 1, false);
+    if (!muster_.lose(event.peer)) return go_on(now, actions);
+    const Members& members = muster_.members();
     sends_.lose(event.peer);
     const bool anew = reduce_ == Stage::runs && !summed_;
     drop_rows(event.peer - 1, anew, actions);
     if (anew) {
-        reduce_group_ = members_.number();
+        reduce_group_ = members.number();
         RoundRow& round = shard(plan_.reduce).round;
         round.workers = 0;
         round.steps = 0;
         for (Peer& it : peers_) it.exchanged = false;
     }
-    const Membership change{event.peer - 1, false, members_.number(), anew ? exchanges_ : -1, stopping_};
-    for (RoleId role = 1; role <= config_.run.lambda; ++role)
-        if (!peer(role).down) tell(role, change, actions);
-    if (stopping_ || members_.size() == 0) {
+    const Membership change{event.peer - 1, false, members.number(), anew ? exchanges_ : -1, stopping_};
+    muster_.each([&](RoleId role) { tell(role, change, actions); });
+    if (stopping_ || members.size() == 0) {
         end_stages(actions);
     } else if (broadcast_ == Stage::runs) {
-        for (const RoleId role : members_.depend_on(event.peer, sent_.group, config_.spread)) {
-            if (peer(role).down || peer(role).received) continue;
+        for (const RoleId role : members.depend_on(event.peer, sent_.group, config_.spread)) {
+            if (!muster_.there(role) || peer(role).received) continue;
             ++sends_under_way_;
             actions.add<Send>(next_id(), role, Channel::weights, Message(sent_),
                               part(plan_.broadcast, shard(plan_.broadcast).published));
@@ -89,33 +84,28 @@ void PhaseDriver::on(Time now, const PeerBack& event, Actions& actions) {
     Peer& it = peer(event.peer);
     it.bye = false;
     it.exchanges = it.broadcasts = 0;
-    if (stopping_) return dismiss(event.peer, actions);
-    back_.push_back(event.peer);
+    muster_.come_back(event.peer);
+    if (stopping_) dismiss(actions);
     go_on(now, actions);
 }
 
-// It has no part in the stages under way.
-void PhaseDriver::dismiss(RoleId role, Actions& actions) {
-    Peer& it = peer(role);
-    it.down = false;
-    it.received = it.exchanged = true;
-    send_stop(role, actions);
+// They have no part in the stages under way.
+void PhaseDriver::dismiss(Actions& actions) {
+    for (const RoleId role : muster_.dismiss()) {
+        peer(role).received = peer(role).exchanged = true;
+        send_stop(role, actions);
+    }
 }
 
 void PhaseDriver::take_back(Actions& actions) {
-    for (const RoleId back : std::exchange(back_, {})) {
-        members_.change(back - 1, true);
-        for (RoleId role = 1; role <= config_.run.lambda; ++role)
-            if (!peer(role).down) tell(role, members_.last(), actions);
-        peer(back).down = false;
-        for (const WorkerId absent : members_.absent()) tell(back, {absent, false, -1}, actions);
-        tell(back, {back - 1, true, members_.number()}, actions);
+    for (const RoleId back : muster_.admit(-1, [&](RoleId role, const Membership&it) { tell(role, it, actions); })) {
         ++sends_under_way_;
-        actions.add<Send>(next_id(), back, Channel::weights,
-                          Message(Model{books_.version(), 0, books_.rate(), 0, members_.number(), -1}),
-                          Slice{weights_, 0, config_.run.parameters});
+        actions.add<Send>(
+            next_id(), back, Channel::weights,
+            Message(Model{books_.version(), 0, books_.rate(), 0, muster_.members().number(), Model::whole}),
+            Slice{weights_, 0, config_.run.parameters});
     }
-    members_.forget_before(members_.number());
+    muster_.forget();
 }
 
 }  // namespace rubato

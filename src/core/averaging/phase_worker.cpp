@@ -8,31 +8,24 @@
 namespace rubato {
 
 PhaseWorker::PhaseWorker(const PhaseWorkerConfig& config, const WorkerState& state)
-    : config_(config),
-      has_data_(own_batch(config.data, config.worker, 0).count > 0),
-      steps_(config.worker, config.data, state.begun),
+    : LocalWorker(config.worker, config.data, state),
+      config_(config),
       tau_(config.parts.size(), 0),
       pulled_(config.parts.size(), 0),
       taken_(state.begun),
       version_(state.version),
-      members_(config.data.lambda),
+      among_(config.worker, config.data.lambda),
       passing_(config.worker + 1, config.spread, true),
-      reduce_(fresh_reduce()) {
-    books_ = state.books;
-    books_.worker = config.worker;
-}
+      reduce_(among_.reduce(true)) {}
 
 void PhaseWorker::step(Time now, const Event& event, Actions& actions) {
     const bool busy = phase_ == Phase::computing || phase_ == Phase::stepping;
-    if (busy && !stopping_ && (share_ != 0 || passing_.busy())) books_.hidden_ns += now - seen_ns_;
-    seen_ns_ = now;
+    book_hidden(now, busy && (share_ != 0 || passing_.busy()));
     std::visit([&](const auto& alternative) { on(now, alternative, actions); }, event);
 }
 
 void PhaseWorker::on(Time now, const Start& event, Actions&) {
-    weights_ = event.weights;
-    books_.idle_ns += std::max<Time>(0, now - books_.sum_ns());
-    since_ns_ = now;
+    start(now, event.weights);
 }
 
 void PhaseWorker::on(Time now, const Delivered& event, Actions& actions) {
@@ -41,7 +34,7 @@ void PhaseWorker::on(Time now, const Delivered& event, Actions& actions) {
     } else if (const auto* model = std::get_if<Model>(&event.message)) {
         on_model(now, event, *model, actions);
     } else if (const auto* share = std::get_if<Share>(&event.message)) {
-        if (joined_ == outside || (share->group > reduce_.group() && !given_up_)) return held_.push_back(event);
+        if (among_.outside() || (share->group > reduce_.group() && !given_up_)) return among_.hold(event);
         reduce_.come(event.from - 1, {event.payload, *share}, actions);
         go_on_reducing(now, actions);
         try_leave(actions);
@@ -81,8 +74,8 @@ void PhaseWorker::begin(Time now, Actions& actions) {
 void PhaseWorker::on_model(Time now, const Delivered& event, const Model& model, Actions& actions) {
     const bool busy = model.number > passing_.serial() && (passing_.sending() || passing_.gathering());
     Slice piece = event.payload;
-    if (given_up_ || (joined_ != outside && model.group < joined_)) return let_go(piece.buffer, actions);
-    if (joined_ == outside || model.group > members_.number() || busy) return held_.push_back(event);
+    if (given_up_ || among_.late(model.group)) return let_go(piece.buffer, actions);
+    if (among_.early(model.group) || busy) return among_.hold(event);
     if (model.number < 0) {  // it is back, and begins anew
         weights_ = event.payload.buffer;
         rate_ = model.learning_rate;
@@ -90,7 +83,7 @@ void PhaseWorker::on_model(Time now, const Delivered& event, const Model& model,
         return begin(now, actions);
     }
     const std::int64_t before = passing_.serial();
-    if (!passing_.come(members_, model.number, event, model, shard_of(piece), actions)) return;
+    if (!passing_.come(among_.members(), model.number, event, model, shard_of(piece), actions)) return;
     if (passing_.serial() > before) {
         ++broadcasts_;
         if (!stopping_) ++books_.pulls;
@@ -111,8 +104,7 @@ void PhaseWorker::go_on_passing(Actions& actions) {
     if (passing_.go_on([this] { return next_id(); }, actions)) ++sends_under_way_;
     if (!passing_.done()) return;
     sent_.push_back({passed_, passing_.take()});
-    ++sends_under_way_;
-    actions.send<Received>(next_id(), 0, Channel::control, {}, passed_.version);
+    send(0, Channel::control, Received{passed_.version}, {}, actions);
     if (phase_ != Phase::resting || !stopping_) return;
     for (Sent& it : sent_) let_go(it.payload.buffer, actions);
     sent_.clear();
@@ -169,8 +161,7 @@ void PhaseWorker::take_next(Time now, Actions& actions) {
 void PhaseWorker::tell_exchanged(Time now, Actions& actions) {
     exchange_.reset();
     exchanged_.end_ns = now;
-    ++sends_under_way_;
-    actions.add<Send>(next_id(), 0, Channel::control, Message(exchanged_), Slice{});
+    send(0, Channel::control, exchanged_, {}, actions);
 }
 
 void PhaseWorker::begin_step(Time now, Actions& actions) {
@@ -190,18 +181,10 @@ void PhaseWorker::compute(Time now, Actions& actions) {
 }
 
 void PhaseWorker::on(Time now, const GradientReady& event, Actions& actions) {
-    steps_.note(event);
-    if (stopping_) {
-        actions.add<Release>(event.gradient);
-        cancelled_ = true;
-        return rest(now, actions);
-    }
-    ++books_.gradients;
-    ++sends_under_way_;
-    steps_.tell(now, next_id(), actions);
+    if (!take(now, event, actions)) return rest(now, actions);
     book(now);
     gradient_ = event.gradient;
-    if (alpha() == 0 || !config_.phases.pull_gradients) return take_step(now, actions);
+    if (alpha() == 0 || !config_.phases.pull_gradients) return begin_to_step(now, actions);
     Mix& draw = mix(Phase::drawing, now, actions);
     draw.add(gradient_, 1);
     draw.add(weights_, alpha());
@@ -209,10 +192,10 @@ void PhaseWorker::on(Time now, const GradientReady& event, Actions& actions) {
     draw.out = std::exchange(gradient_, no_buffer);
 }
 
-void PhaseWorker::take_step(Time now, Actions& actions) {
+void PhaseWorker::begin_to_step(Time now, Actions& actions) {
     book(now);
     phase_ = Phase::stepping;
-    steps_.step(std::exchange(weights_, no_buffer), std::exchange(gradient_, no_buffer), next_id(), actions);
+    take_step(std::exchange(gradient_, no_buffer), actions);
 }
 
 void PhaseWorker::on(Time now, const Applied& event, Actions& actions) {
@@ -225,8 +208,7 @@ void PhaseWorker::on(Time now, const Applied& event, Actions& actions) {
 }
 
 void PhaseWorker::on(Time now, const Cancelled& event, Actions& actions) {
-    steps_.note(event);
-    cancelled_ = true;
+    take(event);
     rest(now, actions);
 }
 
@@ -270,7 +252,7 @@ void PhaseWorker::on(Time now, const Mixed& event, Actions& actions) {
             sent_.pop_front();
             return given_up_ ? rest(now, actions) : take_next(now, actions);
         case Phase::pulling: weights_ = event.out; return stopping_ ? rest(now, actions) : compute(now, actions);
-        case Phase::drawing: gradient_ = event.out; return take_step(now, actions);
+        case Phase::drawing: gradient_ = event.out; return begin_to_step(now, actions);
         default: throw std::logic_error("a sum that belongs to nothing");
     }
 }
@@ -281,26 +263,20 @@ void PhaseWorker::go_on_reducing(Time now, Actions& actions) {
     if (!reduce_.done()) return;
     const TreeReduce::Sum sum = reduce_.take();
     sharing_ = sum.mean.buffer;
-    share_ = next_id();
-    ++sends_under_way_;
-    actions.add<Send>(share_, reduce_.parent(), Channel::gradient, Message(sum.said), sum.mean);
-    if (reduce_.group() == members_.number()) return;
+    share_ = send(reduce_.parent(), Channel::gradient, sum.said, sum.mean, actions);
+    if (reduce_.group() == among_.members().number()) return;
     // The next one is among others, some of whom may have told of theirs.
-    reduce_ = fresh_reduce();
+    reduce_ = among_.reduce(true);
     take_held(now, actions);
 }
 
 void PhaseWorker::on(Time now, const Taken& event, Actions& actions) {
-    --sends_under_way_;
-    steps_.on(event);
+    count(event);
     if (event.id == bye_) {
         phase_ = Phase::finished;
-        actions.workers.push_back(books_);
-        let_go(weights_, actions);
         let_go(joint_, actions);
-        for (Delivered& held : held_) let_go(held.payload.buffer, actions);
-        actions.add<Finish>();
-        return;
+        among_.drop_held(actions);
+        return finish(actions);
     }
     if (passing_.is_of(event)) {
         passing_.on(event, actions);
@@ -338,17 +314,13 @@ void PhaseWorker::try_leave(Actions& actions) {
     const bool others_wait = exchanges_ < exchanges_expected_ || exchange_ || reduce_.begun() || renews_ ||
                              broadcasts_ < broadcasts_expected_ || passing_.busy();
     if (others_wait && !given_up_) return;
-    bye_ = next_id();
-    ++sends_under_way_;
-    steps_.say_bye(bye_, cancelled_, actions);
+    say_bye(actions);
 }
 
 void PhaseWorker::on(Time now, const Abandoned&, Actions& actions) {
     book(now);
-    steps_.leave_over(phase_ == Phase::computing || cancelled_, actions);
+    abandon(phase_ == Phase::computing, actions);
     phase_ = Phase::finished;
-    actions.workers.push_back(books_);
-    actions.add<Finish>();
 }
 
 template <class Other>

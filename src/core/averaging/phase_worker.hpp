@@ -3,11 +3,11 @@
 // and to take what it has been sent. Sums and messages go on beside its steps.
 #pragma once
 
-#include "core/averaging/local_steps.hpp"
+#include "core/averaging/among.hpp"
+#include "core/averaging/local_worker.hpp"
 #include "core/averaging/passing.hpp"
 #include "core/averaging/phase_driver.hpp"
 #include "core/averaging/tree_reduce.hpp"
-#include "core/let_go.hpp"
 
 #include <deque>
 #include <optional>
@@ -26,7 +26,7 @@ struct PhaseWorkerConfig {
     bool operator==(const PhaseWorkerConfig&) const = default;
 };
 
-class PhaseWorker {
+class PhaseWorker : public LocalWorker {
 public:
     /// state: what it goes on from.
     explicit PhaseWorker(const PhaseWorkerConfig& config, const WorkerState& state = {});
@@ -35,7 +35,6 @@ public:
     std::string waiting() const;
     std::string describe() const;
     bool finished() const { return phase_ == Phase::finished; }
-    std::int64_t begun() const { return steps_.begun(); }
     WorkerRow books(Time now) const;
     bool operator==(const PhaseWorker&) const = default;
 
@@ -81,20 +80,19 @@ private:
     void begin(Time now, Actions& actions);
     // phase_worker_faults.cpp
     void on_membership(Time now, const Membership& change, Actions& actions);
-    /// It is back, among those who are there now.
-    void join(Time now, const Membership& change, Actions& actions);
     /// The reduce begins anew, as soon as nothing of the old one is under way.
     void try_renew(Time now, Actions& actions);
     /// Of what came before the word on those among whom it goes, what can be looked at now.
     void take_held(Time now, Actions& actions);
     void give_up(Time now, Actions& actions);
-    TreeReduce fresh_reduce() const { return members_.reduce(config_.worker, true); }
+    /// What there is of the reduce is given up.
+    void reset_reduce(Actions& actions);
     /// Between two steps.
     void at_boundary(Time now, Actions& actions);
     void take_next(Time now, Actions& actions);
     void begin_step(Time now, Actions& actions);
     void compute(Time now, Actions& actions);
-    void take_step(Time now, Actions& actions);
+    void begin_to_step(Time now, Actions& actions);
     /// Its part of the shard is copied, or, at the end of a run, not even that.
     void contribute(Time now, BufferId copy, Actions& actions);
     void tell_exchanged(Time now, Actions& actions);
@@ -105,18 +103,14 @@ private:
     /// No more steps: what has come is let go, and others are served.
     void rest(Time now, Actions& actions);
     void try_leave(Actions& actions);
-    void book(Time now);
+    void book(Time now) { LocalWorker::book(now, account(books_)); }
     Time& account(WorkerRow& books) const;
     Mix& mix(Phase phase, Time now, Actions& actions);
     double alpha() const { return config_.phases.alpha.at(taken_); }
     bool pulls() const { return !config_.phases.alpha.zero(); }
-    ActionId next_id() { return ++last_id_; }
 
     PhaseWorkerConfig config_;
-    bool has_data_ = true;
     Phase phase_ = Phase::waiting;
-    LocalSteps steps_;
-    BufferId weights_ = no_buffer;            ///< lent while a step is taken
     BufferId joint_ = no_buffer;              ///< what it is drawn to; none where it never is
     BufferId gradient_ = no_buffer;           ///< until its step
     std::vector<std::int64_t> tau_, pulled_;  ///< by shard, since it was handed on
@@ -126,25 +120,16 @@ private:
     std::optional<Exchange> exchange_;  ///< that is not done with
     Exchanged exchanged_;
     std::deque<Sent> sent_;  ///< and passed on
-    Members members_;
+    Among among_;
     Passing passing_;
     Model passed_;  ///< what that is of
     TreeReduce reduce_;
     std::optional<Exchange> contributed_;  ///< the last one that it handed on its part for
     bool renews_ = false, given_up_ = false;
-    std::vector<Delivered> held_;    ///< of changes of the members that it has not been told of
-    std::vector<WorkerId> lacking_;  ///< who is absent, as it is told of when it is back
-    static constexpr std::int32_t outside = -1;
-    std::int32_t joined_ = 0;  ///< number of the change by which it is there; outside: it is not told yet
     BufferId sharing_ = no_buffer;
-    ActionId share_ = 0, mixing_ = 0, bye_ = 0;
+    ActionId share_ = 0, mixing_ = 0;
     std::int64_t exchanges_ = 0, broadcasts_ = 0;  ///< that it was told of
     std::int64_t exchanges_expected_ = -1, broadcasts_expected_ = -1;
-    std::int64_t sends_under_way_ = 0;
-    ActionId last_id_ = 0;
-    bool stopping_ = false, cancelled_ = false;
-    Time since_ns_ = 0, seen_ns_ = 0;
-    WorkerRow books_;
 };
 
 }  // namespace rubato

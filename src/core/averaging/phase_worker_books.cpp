@@ -1,8 +1,6 @@
 // What a worker of averaging in phases says of itself: where its time went, and what it does.
 #include "core/averaging/phase_worker.hpp"
 
-#include "core/worker_books.hpp"
-
 namespace rubato {
 
 Time& PhaseWorker::account(WorkerRow& books) const {
@@ -20,12 +18,6 @@ Time& PhaseWorker::account(WorkerRow& books) const {
         case Phase::finished: break;
     }
     return books.idle_ns;
-}
-
-// What is under way at the end no longer serves the run.
-void PhaseWorker::book(Time now) {
-    if (!stopping_ && phase_ != Phase::finished) account(books_) += now - since_ns_;
-    since_ns_ = now;
 }
 
 WorkerRow PhaseWorker::books(Time now) const {

@@ -1,7 +1,5 @@
 #include "core/averaging/stream_worker.hpp"
 
-#include "core/worker_books.hpp"
-
 #include <algorithm>
 #include <limits>
 #include <stdexcept>
@@ -10,36 +8,29 @@
 namespace rubato {
 
 StreamWorker::StreamWorker(const StreamWorkerConfig& config, const WorkerState& state)
-    : config_(config),
-      has_data_(own_batch(config.data, config.worker, 0).count > 0),
-      steps_(config.worker, config.data, state.begun),
-      below_(Members(config.data.lambda).below(config.worker + 1, 0)),
-      reduce_(Members(config.data.lambda).reduce(config.worker, true)) {
-    taken_ = state.begun;
-    books_ = state.books;
-    books_.worker = config.worker;
-}
+    : LocalWorker(config.worker, config.data, state),
+      config_(config),
+      taken_(state.begun),
+      among_(config.worker, config.data.lambda),
+      reduce_(among_.reduce(true)) {}
 
 void StreamWorker::step(Time now, const Event& event, Actions& actions) {
     const bool busy = phase_ == Phase::computing || phase_ == Phase::stepping;
-    if (busy && !stopping_ && (share_ != 0 || !broadcast_.done())) books_.hidden_ns += now - seen_ns_;
-    seen_ns_ = now;
+    book_hidden(now, busy && (share_ != 0 || !broadcast_.done()));
     std::visit([&](const auto& alternative) { on(now, alternative, actions); }, event);
 }
 
 void StreamWorker::on(Time now, const Start& event, Actions&) {
-    weights_ = event.weights;
-    books_.idle_ns += std::max<Time>(0, now - books_.sum_ns());
-    since_ns_ = now;
+    start(now, event.weights);
 }
 
 void StreamWorker::on(Time now, const Delivered& event, Actions& actions) {
     if (const auto* model = std::get_if<Model>(&event.message)) {
         on_model(now, event, *model, actions);
     } else if (const auto* share = std::get_if<Share>(&event.message)) {
-        reduce_.come(event.from - 1, {event.payload, *share}, actions);
-        go_on_reducing(actions);
-        try_leave(actions);
+        on_share(now, event, *share, actions);
+    } else if (const auto* change = std::get_if<Membership>(&event.message)) {
+        on_membership(now, *change, actions);
     } else if (const auto* stop = std::get_if<Stop>(&event.message)) {
         book(now);
         stopping_ = true;
@@ -52,23 +43,42 @@ void StreamWorker::on(Time now, const Delivered& event, Actions& actions) {
 }
 
 void StreamWorker::on_model(Time now, const Delivered& event, const Model& model, Actions& actions) {
+    // The exchange before is over, and is to be so here, too.
+    const bool busy = model.version > version_ && (share_ != 0 || reduce_.mixing());
+    Slice payload = event.payload;
+    if (given_up_ || among_.late(model.group)) return let_go(payload.buffer, actions);
+    if (among_.early(model.group) || busy) return among_.hold(event);
+    if (model.number < 0) return on_whole(now, event, model, actions);
+    if (model.version <= version_) return let_go(payload.buffer, actions);  // from the lost one, and from the driver
     version_ = model.version;
-    sent_.push_back({model, event.payload});
-    go_on_passing(actions);
-    if (stopping_) {
-        if (phase_ == Phase::waiting || phase_ == Phase::resting) rest(now, actions);
-        return;
+    if (handed_on_ <= version_) let_go(kept_.buffer, actions);
+    if (merged_ < 0 && weights_ != no_buffer) {  // the first word: all have that version already
+        goes_on_from(model, since_ns_);
+        handed_on_ = merged_;
     }
-    if (phase_ != Phase::waiting) return;
-    // Held up by the slowest worker, moving; the rest is the way of the means and of the fragment to whom it came from.
-    const Time wait = now - since_ns_;
-    const Time moving = std::clamp<Time>(now - event.started_ns, 0, wait);
-    const Time held = std::clamp<Time>(model.ready_ns - since_ns_, 0, wait - moving);
-    books_.policy_wait_ns += held;
-    books_.pull_moving_ns += moving;
-    books_.pull_request_ns += wait - moving - held;
-    asked_ns_ = std::exchange(since_ns_, now);
+    sent_.push_back({model, event.payload, event.from, model.version <= merged_});
+    go_on_passing(actions);
+    drop(actions);
+    if (!stopping_) return go_on_with(now, event, model, actions);
+    if (phase_ == Phase::waiting || phase_ == Phase::resting) rest(now, actions);
+}
+
+void StreamWorker::go_on_with(Time now, const Delivered& event, const Model& model, Actions& actions) {
+    if (phase_ != Phase::waiting || weights_ == no_buffer) return;
+    asked_ns_ = since_ns_;
+    book_wait(now, event.started_ns, model.ready_ns);
     at_boundary(now, actions);
+}
+
+void StreamWorker::on_share(Time now, const Delivered& event, const Share& share, Actions& actions) {
+    if (given_up_) {
+        Slice mean = event.payload;
+        return let_go(mean.buffer, actions);
+    }
+    if (among_.outside() || share.group > reduce_.group()) return among_.hold(event);
+    reduce_.come(event.from - 1, {event.payload, share}, actions);
+    go_on_reducing(now, actions);
+    try_leave(actions);
 }
 
 std::deque<StreamWorker::Sent>::iterator StreamWorker::next_to_merge() {
@@ -92,7 +102,8 @@ void StreamWorker::go_on_passing(Actions& actions) {
             continue;
         }
         broadcast_.begin(next.model);
-        for (const RoleId role : below_) broadcast_.add(role, next.payload);
+        among_.members().pass_on(config_.worker + 1, next.from, next.payload, next.payload.count, {}, next.model.group,
+                                 broadcast_);
         if (!broadcast_.done()) break;
         ++passed_;
     }
@@ -113,9 +124,8 @@ bool StreamWorker::needs() const {
 void StreamWorker::at_boundary(Time now, Actions& actions) {
     if (stopping_) return rest(now, actions);
     book(now);
-    if (merged_ < 0) return merge(now, actions);
     if (hands_on()) {
-        if (share_ != 0 || reduce_.begun()) {
+        if (share_ != 0 || reduce_.begun() || renews_) {
             phase_ = Phase::held_up;
             return;
         }
@@ -138,14 +148,6 @@ void StreamWorker::merge(Time now, Actions& actions) {
     }
     Sent& next = *found;
     if (phase_ != Phase::waiting) asked_ns_ = now;
-    if (next.payload.buffer == no_buffer) {
-        // The first word: all have that version already.
-        merged_ = handed_on_ = next.model.version;
-        next.merged = true;
-        steps_.begin(merged_, std::numeric_limits<std::int32_t>::max(), next.model.learning_rate, asked_ns_);
-        drop(actions);
-        return at_boundary(now, actions);
-    }
     const Range& range = part(merged_);
     Mix& own = mix(Phase::merging, range, now, actions);
     own.work = Mix::Work::copy;
@@ -154,13 +156,20 @@ void StreamWorker::merge(Time now, Actions& actions) {
     own.out = std::exchange(weights_, no_buffer);
 }
 
+void StreamWorker::goes_on_from(const Model& model, Time asked_ns) {
+    merged_ = model.version;
+    steps_.begin(merged_, std::numeric_limits<std::int32_t>::max(), model.learning_rate, asked_ns);
+}
+
 void StreamWorker::contribute(Time now, BufferId copy, Actions& actions) {
     const Range& range = part(handed_on_);
     const double weight = copy != no_buffer && has_data_ ? config_.every : 0;
-    Slice mean;
-    if (copy != no_buffer) mean = {copy, range.first, range.count};
-    reduce_.begin({mean, {handed_on_++, 1, weight, now}}, false);
-    go_on_reducing(actions);
+    let_go(kept_.buffer, actions);  // that of the one before has made its version
+    kept_ = {};
+    if (copy != no_buffer) kept_ = {copy, range.first, range.count};
+    contributed_ = {handed_on_++, 1, weight, now};
+    reduce_.begin({kept_, contributed_}, true);
+    go_on_reducing(now, actions);
 }
 
 Mix& StreamWorker::mix(Phase phase, const Range& part, Time now, Actions& actions) {
@@ -176,53 +185,53 @@ Mix& StreamWorker::mix(Phase phase, const Range& part, Time now, Actions& action
 void StreamWorker::on(Time now, const Mixed& event, Actions& actions) {
     if (reduce_.is_of(event)) {
         reduce_.on(event, actions);
-        go_on_reducing(actions);
+        if (given_up_) return give_up(actions);
+        try_renew(now, actions);
+        go_on_reducing(now, actions);
+        take_held(now, actions);
         return try_leave(actions);
     }
     if (mixing_ == 0 || event.id != mixing_) throw std::logic_error("a sum that the worker did not ask for");
     mixing_ = 0;
     if (phase_ == Phase::copying) {
-        contribute(now, event.out, actions);
+        if (given_up_)
+            actions.add<Release>(event.out);
+        else
+            contribute(now, event.out, actions);
         return at_boundary(now, actions);
     }
     weights_ = event.out;
-    ++merged_;
     if (!stopping_) ++books_.pulls;
     Sent& it = *next_to_merge();
     it.merged = true;
-    steps_.begin(merged_, std::numeric_limits<std::int32_t>::max(), it.model.learning_rate, asked_ns_);
+    goes_on_from(it.model, asked_ns_);
     drop(actions);
     at_boundary(now, actions);
 }
 
-void StreamWorker::go_on_reducing(Actions& actions) {
+void StreamWorker::go_on_reducing(Time now, Actions& actions) {
+    if (renews_) return;
     reduce_.go_on([this] { return next_id(); }, actions);
     if (!reduce_.done()) return;
+    const bool owns = reduce_.owns();
     const TreeReduce::Sum sum = reduce_.take();
-    sharing_ = sum.mean.buffer;
-    share_ = next_id();
-    ++sends_under_way_;
-    actions.add<Send>(share_, reduce_.parent(), Channel::gradient, Message(sum.said), sum.mean);
+    sharing_ = owns ? sum.mean.buffer : no_buffer;
+    share_ = send(reduce_.parent(), Channel::gradient, sum.said, sum.mean, actions);
+    if (reduce_.group() == among_.members().number()) return;
+    // The next one is among others, some of whom may have told of theirs.
+    reduce_ = among_.reduce(true);
+    take_held(now, actions);
 }
 
 void StreamWorker::on(Time now, const GradientReady& event, Actions& actions) {
-    steps_.note(event);
-    if (stopping_) {
-        actions.add<Release>(event.gradient);
-        cancelled_ = true;
-        return rest(now, actions);
-    }
-    ++books_.gradients;
-    ++sends_under_way_;
-    steps_.tell(now, next_id(), actions);
+    if (!take(now, event, actions)) return rest(now, actions);
     book(now);
     phase_ = Phase::stepping;
-    steps_.step(std::exchange(weights_, no_buffer), event.gradient, next_id(), actions);
+    take_step(event.gradient, actions);
 }
 
 void StreamWorker::on(Time now, const Cancelled& event, Actions& actions) {
-    steps_.note(event);
-    cancelled_ = true;
+    take(event);
     rest(now, actions);
 }
 
@@ -233,23 +242,25 @@ void StreamWorker::on(Time now, const Applied& event, Actions& actions) {
 }
 
 void StreamWorker::on(Time now, const Taken& event, Actions& actions) {
-    --sends_under_way_;
-    steps_.on(event);
+    count(event);
     if (event.id == bye_) {
         phase_ = Phase::finished;
-        actions.workers.push_back(books_);
-        let_go(weights_, actions);
-        actions.add<Finish>();
-        return;
+        let_go(kept_.buffer, actions);
+        among_.drop_held(actions);
+        return finish(actions);
     }
     if (broadcast_.is_of(event)) {
         broadcast_.on(event);
+        if (given_up_) return give_up(actions);
         if (broadcast_.done()) ++passed_;
         go_on_passing(actions);
         drop(actions);
     } else if (event.id == share_) {
         share_ = 0;
         let_go(sharing_, actions);
+        if (given_up_) return give_up(actions);
+        try_renew(now, actions);
+        take_held(now, actions);
         if (phase_ == Phase::held_up) return at_boundary(now, actions);
         if (stopping_ && phase_ == Phase::resting) return rest(now, actions);
     }
@@ -260,18 +271,18 @@ void StreamWorker::on(Time now, const Taken& event, Actions& actions) {
 void StreamWorker::rest(Time now, Actions& actions) {
     book(now);
     phase_ = Phase::resting;
-    if (handed_on_ == stop_version_ && share_ == 0 && !reduce_.begun()) contribute(now, no_buffer, actions);
+    if (given_up_) return give_up(actions);
+    if (merged_ >= 0 && handed_on_ == stop_version_ && share_ == 0 && !reduce_.begun() && !renews_)
+        contribute(now, no_buffer, actions);
     drop(actions);
     try_leave(actions);
 }
 
 void StreamWorker::try_leave(Actions& actions) {
-    if (!stopping_ || phase_ != Phase::resting || version_ < stop_version_ || handed_on_ <= stop_version_ ||
-        reduce_.begun() || passed_ < sent_.size() || !broadcast_.done() || sends_under_way_ > 0 || bye_ != 0)
-        return;
-    bye_ = next_id();
-    ++sends_under_way_;
-    steps_.say_bye(bye_, cancelled_, actions);
+    if (!stopping_ || phase_ != Phase::resting || sends_under_way_ > 0 || bye_ != 0) return;
+    const bool others_wait = version_ < stop_version_ || handed_on_ <= stop_version_ || reduce_.begun() || renews_ ||
+                             passed_ < sent_.size() || !broadcast_.done();
+    if (!others_wait || given_up_) say_bye(actions);
 }
 
 Time& StreamWorker::account(WorkerRow& books) const {
@@ -283,15 +294,10 @@ Time& StreamWorker::account(WorkerRow& books) const {
         case Phase::merging: return books.pull_moving_ns;
         case Phase::waiting:
         case Phase::resting:
+        case Phase::down:
         case Phase::finished: break;
     }
     return books.idle_ns;
-}
-
-// What is under way at the end no longer serves the run.
-void StreamWorker::book(Time now) {
-    if (!stopping_ && phase_ != Phase::finished) account(books_) += now - since_ns_;
-    since_ns_ = now;
 }
 
 WorkerRow StreamWorker::books(Time now) const {
@@ -300,10 +306,8 @@ WorkerRow StreamWorker::books(Time now) const {
 
 void StreamWorker::on(Time now, const Abandoned&, Actions& actions) {
     book(now);
-    steps_.leave_over(phase_ == Phase::computing || cancelled_, actions);
+    abandon(phase_ == Phase::computing, actions);
     phase_ = Phase::finished;
-    actions.workers.push_back(books_);
-    actions.add<Finish>();
 }
 
 template <class Other>
@@ -321,6 +325,7 @@ std::string StreamWorker::waiting() const {
         case Phase::merging: return "merges what exchange " + std::to_string(merged_) + " made of its fragment";
         case Phase::computing: return "computes gradient " + std::to_string(steps_.record().worker_seq);
         case Phase::stepping: return "takes a step of its own";
+        case Phase::down: return "is down";
         case Phase::finished: return "";
         case Phase::resting: break;
     }

@@ -3,9 +3,9 @@
 // waits where that has not come by then. Sums and messages go on beside its steps. average_driver.hpp has the driver.
 #pragma once
 
-#include "core/averaging/local_steps.hpp"
-#include "core/averaging/members.hpp"
-#include "core/let_go.hpp"
+#include "core/averaging/among.hpp"
+#include "core/averaging/local_worker.hpp"
+#include "core/averaging/tree_reduce.hpp"
 #include "core/shards.hpp"
 
 #include <deque>
@@ -25,7 +25,7 @@ struct StreamWorkerConfig {
     bool operator==(const StreamWorkerConfig&) const = default;
 };
 
-class StreamWorker {
+class StreamWorker : public LocalWorker {
 public:
     /// state: what it goes on from.
     explicit StreamWorker(const StreamWorkerConfig& config, const WorkerState& state = {});
@@ -34,18 +34,28 @@ public:
     std::string waiting() const;
     std::string describe() const;
     bool finished() const { return phase_ == Phase::finished; }
-    std::int64_t begun() const { return steps_.begun(); }
     WorkerRow books(Time now) const;
     bool operator==(const StreamWorker&) const = default;
 
 private:
     /// For the first word, or a fragment that it needs; until its last fragment is taken; copying one; merging one; a
     /// step; no more steps.
-    enum class Phase : std::uint8_t { waiting, held_up, copying, merging, computing, stepping, resting, finished };
+    enum class Phase : std::uint8_t {
+        waiting,
+        held_up,
+        copying,
+        merging,
+        computing,
+        stepping,
+        resting,
+        down,
+        finished
+    };
     /// A joint fragment, until it is merged and passed on.
     struct Sent {
         Model model;
         Slice payload;
+        RoleId from = 0;
         bool merged = false;
         bool operator==(const Sent&) const = default;
     };
@@ -58,55 +68,65 @@ private:
     void on(Time now, const Applied& event, Actions& actions);
     void on(Time now, const Mixed& event, Actions& actions);
     void on(Time now, const Abandoned& event, Actions& actions);
+    void on(Time now, const Crashed& event, Actions& actions);
+    void on(Time now, const Restarted& event, Actions& actions);
     /// Events that it is not told of.
     template <class Other>
     void on(Time now, const Other& event, Actions& actions);
 
     void on_model(Time now, const Delivered& event, const Model& model, Actions& actions);
+    void on_share(Time now, const Delivered& event, const Share& share, Actions& actions);
+    /// A wait for a model may be over.
+    void go_on_with(Time now, const Delivered& event, const Model& model, Actions& actions);
     /// Between two steps.
     void at_boundary(Time now, Actions& actions);
     bool hands_on() const;
     bool needs() const;
     void merge(Time now, Actions& actions);
+    /// Goes on from the joint model at that version, as far as its next fragment is concerned.
+    void goes_on_from(const Model& model, Time asked_ns);
     /// Of the next fragment; without a copy the run ends before it has one.
     void contribute(Time now, BufferId copy, Actions& actions);
     void go_on_passing(Actions& actions);
     void drop(Actions& actions);
     std::deque<Sent>::iterator next_to_merge();
-    void go_on_reducing(Actions& actions);
+    void go_on_reducing(Time now, Actions& actions);
     void rest(Time now, Actions& actions);
     void try_leave(Actions& actions);
-    void book(Time now);
+    void book(Time now) { LocalWorker::book(now, account(books_)); }
     Time& account(WorkerRow& books) const;
     Mix& mix(Phase phase, const Range& part, Time now, Actions& actions);
     const Range& part(std::int64_t exchange) const {
         return config_.parts[static_cast<std::size_t>(exchange) % config_.parts.size()];
     }
-    ActionId next_id() { return ++last_id_; }
+    // stream_worker_faults.cpp
+    void on_membership(Time now, const Membership& change, Actions& actions);
+    /// The joint model from which it begins anew.
+    void on_whole(Time now, const Delivered& event, const Model& model, Actions& actions);
+    /// The reduce begins anew, as soon as nothing of the old one is under way.
+    void try_renew(Time now, Actions& actions);
+    void reset_reduce(Actions& actions);
+    void take_held(Time now, Actions& actions);
+    void give_up(Actions& actions);
 
     StreamWorkerConfig config_;
-    bool has_data_ = true;
     Phase phase_ = Phase::waiting;
-    LocalSteps steps_;
-    BufferId weights_ = no_buffer;  ///< lent while they change
-    std::int64_t taken_ = 0;        ///< steps of the run
-    std::int64_t handed_on_ = 0;    ///< fragments, one exchange each
-    std::int64_t merged_ = -1;      ///< exchanges; that is the version that it goes on from. -1: no word yet
-    Version version_ = -1;          ///< of the last fragment that has come
-    std::deque<Sent> sent_;         ///< not merged, or not passed on
-    std::size_t passed_ = 0;        ///< of those
+    std::int64_t taken_ = 0;      ///< steps of the run; where it began anew, as if it had been there from the beginning
+    std::int64_t handed_on_ = 0;  ///< fragments, one exchange each
+    std::int64_t merged_ = -1;    ///< exchanges; that is the version that it goes on from. -1: no word yet
+    Version version_ = -1;        ///< of the last fragment that has come
+    std::deque<Sent> sent_;       ///< not merged, or not passed on
+    std::size_t passed_ = 0;      ///< of those
     Time asked_ns_ = 0;
-    std::vector<RoleId> below_;  ///< whom it passes fragments on to
+    Among among_;
     Broadcast broadcast_;
     TreeReduce reduce_;
+    Slice kept_;         ///< its contribution to the last exchange, until that has made a version
+    Share contributed_;  ///< what it said of that
+    bool renews_ = false, given_up_ = false;
     BufferId sharing_ = no_buffer;
-    ActionId share_ = 0, mixing_ = 0, bye_ = 0;
-    std::int64_t sends_under_way_ = 0;
-    ActionId last_id_ = 0;
-    bool stopping_ = false, cancelled_ = false;
+    ActionId share_ = 0, mixing_ = 0;
     Version stop_version_ = -1;  ///< of the last fragment that there will be
-    Time since_ns_ = 0, seen_ns_ = 0;
-    WorkerRow books_;
 };
 
 }  // namespace rubato

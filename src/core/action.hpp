@@ -4,6 +4,7 @@
 #include "core/in_place.hpp"
 #include "core/mix.hpp"
 #include "core/rows.hpp"
+#include "core/sum_all.hpp"
 
 #include <utility>
 #include <vector>
@@ -303,7 +304,7 @@ struct Finish {
 };
 
 using Action = std::variant<Send, Compute, Cancel, Fold, Update, Evaluate, Save, Release, SetTimer, Finish, Keep,
-                            Forget, LocalStep, Place, Mix>;
+                            Forget, LocalStep, Place, Mix, SumAll>;
 
 /// The output of one step. Drivers keep one and clear it, so that a step allocates nothing in the steady state.
 struct Actions {

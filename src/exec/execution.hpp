@@ -50,6 +50,8 @@ protected:
     virtual void mail(RoleId role, const Event& event) = 0;
     /// Puts a message on its way that began to move at `sent_ns`; called by the seat's reactor.
     virtual void transmit(Seat& seat, const Send& action, Time sent_ns) = 0;
+    /// Starts a sum of all workers by means of its own, where it has some; called by the seat's reactor.
+    virtual void add_up(Seat& seat, const SumAll& action);
     /// Has the seat's reactor run `what` (a reactor whose transport is safe for threads may run it at once).
     virtual void later(Seat& seat, std::function<void()> what) = 0;
     /// Updates that the apply lane has computed.
@@ -150,6 +152,7 @@ private:
     void act(Seat& seat, const LocalStep& action);
     void act(Seat& seat, const Place& action);
     void act(Seat& seat, const Mix& action);
+    void act(Seat& seat, const SumAll& action) { add_up(seat, action); }
     /// A worker's step with its own optimizer.
     void take_own_step(Seat& seat, const Update& action, BufferId to, learn::UpdateJob job);
     /// Puts a job on a lane; what it throws ends the run.

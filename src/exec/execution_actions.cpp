@@ -1,6 +1,7 @@
 // How drivers in real time carry out each action.
 #include "exec/execution.hpp"
 
+#include <stdexcept>
 #include <thread>
 
 namespace rubato::exec {
@@ -169,6 +170,10 @@ void Execution::act(Seat& seat, const Mix& action) {
         span(seat.id, "apply", begin, end);
         mail(seat.id, Mixed{action.id, out});
     });
+}
+
+void Execution::add_up(Seat&, const SumAll&) {
+    throw std::logic_error("backend " + report_.backend + " has no library that sums");
 }
 
 void Execution::act(Seat& seat, const Fold& action) {

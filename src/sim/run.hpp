@@ -202,6 +202,9 @@ private:
     void act(RoleId role, Time now, const LocalStep& action);
     void act(RoleId role, Time now, const Place& action);
     void act(RoleId role, Time now, const Mix& action);
+    [[noreturn]] void act(RoleId, Time, const SumAll&) {
+        throw std::logic_error("a simulation has no library that sums");
+    }
     /// A worker's step with its own optimizer.
     void step_of_worker(RoleId role, Time now, const Update& action);
     void send_control(RoleId role, Time now, const Send& action);

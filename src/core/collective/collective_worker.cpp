@@ -81,7 +81,8 @@ void CollectiveWorker::begin_iteration(Time now, Actions& actions) {
         if (!communicates()) continue;
         const auto bytes = static_cast<std::int64_t>(static_cast<double>(range.count) * config_.bytes_of_one);
         part.reduce = Allreduce(algorithm_for(config_.spec, bytes), config_.worker, config_.data.lambda,
-                                iteration * buckets + number, range);
+                                iteration * buckets + number, range, bytes > long_bytes,
+                                static_cast<int>(iteration % sums_at_once(config_.spec)));
     }
     if (batch.count == 0) {  // it adds nothing to the sum of the others
         phase_ = Phase::zeroing;
@@ -183,6 +184,7 @@ void CollectiveWorker::go_on(Time now, Actions& actions) {
             if (part.reduce.ready() && part.times.reduce_end_ns == 0) part.times.reduce_end_ns = now;
         }
     }
+    for (Allreduce& reduce : closing_) sends_under_way_ += reduce.go_on([this] { return next_id(); }, actions);
     if (phase_ == Phase::waiting) apply(now, actions);
     if (phase_ == Phase::resting) try_leave(actions);
 }
@@ -216,14 +218,13 @@ void CollectiveWorker::apply(Time now, Actions& actions) {
     phase_ = Phase::stepping;
     Part& part = flight.parts[static_cast<std::size_t>(applying_)];
     part.times.apply_begin_ns = now;
-    const BufferId sum = communicates() ? part.reduce.take().buffer : flight.gradient;
+    const BufferId sum = communicates() ? part.reduce.sum() : flight.gradient;
     const auto first_part = static_cast<std::int32_t>(actions.parts.size());
     const auto first_step = static_cast<std::int32_t>(actions.steps.size());
     actions.parts.push_back({sum, 1, version_, 0, -1});
     actions.steps.push_back({first_part, 1, rate(), -1});
     Update& update =
         actions.add<Update>(work_ = next_id(), std::exchange(weights_, no_buffer), version_, first_step, 1);
-    summed_ = sum;
     if (flight.parts.size() == 1) return;
     update.first = config_.buckets[static_cast<std::size_t>(applying_)].range.first;
     update.count = config_.buckets[static_cast<std::size_t>(applying_)].range.count;
@@ -237,8 +238,7 @@ void CollectiveWorker::on(Time now, const Applied& event, Actions& actions) {
     Part& part = flight.parts[static_cast<std::size_t>(applying_)];
     part.applied = true;
     part.times.apply_end_ns = now;
-    if (communicates()) let_go(summed_, actions);
-    summed_ = no_buffer;
+    if (communicates()) part.reduce.give_up(actions);
     if (config_.traces_buckets) tell(part.times, actions);
     phase_ = Phase::waiting;
     if (std::all_of(flight.parts.begin(), flight.parts.end(), [](const Part& it) { return it.applied; }))
@@ -333,6 +333,13 @@ void CollectiveWorker::on(Time now, const Folded& event, Actions& actions) {
 void CollectiveWorker::on(Time now, const Placed& event, Actions& actions) {
     Allreduce* const reduce = reduce_of(event);
     if (reduce == nullptr) throw std::logic_error("a copy that the worker did not ask for");
+    reduce->on(event, actions);
+    go_on(now, actions);
+}
+
+void CollectiveWorker::on(Time now, const Summed& event, Actions& actions) {
+    Allreduce* const reduce = reduce_of(event);
+    if (reduce == nullptr) throw std::logic_error("a sum that the worker did not ask for");
     reduce->on(event, actions);
     go_on(now, actions);
 }

@@ -75,6 +75,7 @@ private:
     void on(Time now, const Folded& event, Actions& actions);
     void on(Time now, const Placed& event, Actions& actions);
     void on(Time now, const Mixed& event, Actions& actions);
+    void on(Time now, const Summed& event, Actions& actions);
     void on(Time now, const Applied& event, Actions& actions);
     void on(Time now, const Abandoned& event, Actions& actions);
     /// Events that it is not told of.
@@ -123,8 +124,7 @@ private:
     std::deque<Flight> flights_;        ///< the oldest first
     std::size_t to_apply_ = 0;          ///< of these, in this iteration
     bool started_ = false;              ///< the allreduces of the last one are begun
-    int applying_ = -1;                 ///< part of the first flight,
-    BufferId summed_ = no_buffer;       ///< and its sum
+    int applying_ = -1;                 ///< part of the first flight
     DelayChoice delay_;
     Push record_;                                     ///< of its last gradient
     std::vector<std::pair<ActionId, Push>> told_of_;  ///< under way to the monitor

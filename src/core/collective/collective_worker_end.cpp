@@ -77,10 +77,13 @@ std::string CollectiveWorker::waiting() const {
         case Phase::waiting: break;
     }
     for (const Flight& flight : flights_)
-        for (const Part& part : flight.parts)
+        for (const Part& part : flight.parts) {
             if (const int rank = part.reduce.waits_for(); rank >= 0)
                 return "waits for worker " + std::to_string(rank) + "'s part of the sum of gradients " +
                        std::to_string(flight.iteration);
+            if (part.reduce.in_library())
+                return "waits for the sum of gradients " + std::to_string(flight.iteration) + " of all workers";
+        }
     return "waits for the sum of gradients";
 }
 

@@ -202,10 +202,7 @@ void Execution::act(Seat& seat, const Update& action) {
     for (const auto& part : seat.actions.parts) pushes += part.pushes;
     const BufferId to = office_.writable(action.weights);
     const bool own = !serves(seat.id);
-    if (own && !seat.optimizer)
-        seat.optimizer =
-            std::make_unique<learn::Optimizer>(learn::own_optimizer(scenario_.optimizer, input_.task->parameters()));
-    learn::Optimizer& optimizer = own ? *seat.optimizer : optimizer_;
+    learn::Optimizer& optimizer = own ? own_optimizer(seat) : optimizer_;
     auto job = office_.locked([&](auto& pool) {
         return learn::resolve(action, seat.actions, pool.data(action.weights), pool.data(to), pool, office_.kept(),
                               optimizer);
@@ -230,6 +227,14 @@ void Execution::act(Seat& seat, const Update& action) {
         span(seat.id, "apply", begin, end);
         mail(seat.id, Applied{action.id, to});
     });
+}
+
+learn::Optimizer& Execution::own_optimizer(Seat& seat) {
+    if (seat.optimizer) return *seat.optimizer;
+    seat.optimizer =
+        std::make_unique<learn::Optimizer>(learn::own_optimizer(scenario_.optimizer, input_.task->parameters()));
+    if (input_.resume && scenario_.protocol.reduces()) seat.optimizer->restore(input_.resume->velocity);
+    return *seat.optimizer;
 }
 
 void Execution::take_own_step(Seat& seat, const Update& action, BufferId to, learn::UpdateJob job) {

@@ -6,7 +6,7 @@
 
 Prints a table for docs/validation.md: what an iteration takes under each protocol, for 1 to 8 devices that share an
 effective batch, the speed-up of delayed over synchronous sums, and the parallel efficiency. Timing only: nothing is
-fitted, and no figure of the paper is used but the effective batches.
+fitted, and no figure of the paper is used but the effective batches. The data of a figure goes beside it, as CSV.
 """
 
 import argparse
@@ -19,7 +19,7 @@ from pathlib import Path
 from mpca_phases import ci95, paired
 from pandas import Series
 from rubato_analysis import AnalysisError, load, load_sweep
-from rubato_analysis.figure import new_figure
+from rubato_analysis.figure import Data, new_figure, save
 
 ROOT = Path(__file__).resolve().parent.parent
 NETS = {"alexnet": ("AlexNet", 256), "googlenet": ("GoogLeNet", 32)}
@@ -31,12 +31,13 @@ PROTOCOLS = {
     "layer-wise (a)": {"name": "layer-wise", "apply": "wait-all"},
     "layer-wise (b)": {"name": "layer-wise", "apply": "backprop-order"},
     "layer-wise (c)": {"name": "layer-wise", "apply": "completion-order"},
+    "layer-wise (b), 4 MB": {"name": "layer-wise", "apply": "backprop-order", "bucket_bytes": "4MB"},
     "delayed 1": {"name": "delayed", "delay": 1},
     "delayed 2": {"name": "delayed", "delay": 2},
     "delayed 3": {"name": "delayed", "delay": 3},
     "no-comm": {"name": "no-comm"},
 }
-COLORS = ["#000000", "#56B4E9", "#0072B2", "#004C6D", "#E69F00", "#D55E00", "#CC79A7", "#009E73"]
+COLORS = ["#000000", "#56B4E9", "#0072B2", "#004C6D", "#999999", "#E69F00", "#D55E00", "#CC79A7", "#009E73"]
 
 
 def period_s(program, scenario, devices, batch, protocol):
@@ -55,7 +56,7 @@ def period_s(program, scenario, devices, batch, protocol):
     return float(inner.iloc[-1] - inner.iloc[0]) * 1e-9 / (len(inner) - 1)
 
 
-def measure(program):
+def measure(program, devices=DEVICES):
     """{(net, cluster): {devices: {protocol: seconds}}}."""
     found = {}
     for net, (_, batch) in NETS.items():
@@ -63,7 +64,7 @@ def measure(program):
             scenario = ROOT / f"scenarios/papers/agd-{net}-{cluster}.json"
             found[net, cluster] = {
                 n: {name: period_s(program, scenario, n, batch, protocol) for name, protocol in PROTOCOLS.items()}
-                for n in DEVICES}
+                for n in devices}
     return found
 
 
@@ -83,6 +84,7 @@ def table(found):
 def errors(folder, path):
     """Of the sweep: test errors in the first epoch, by checkpoint, and at the end; paired differences to sync."""
     figure, (ax,) = new_figure(1, 1, 6, 4)
+    data = Data()
     sweep = load_sweep(folder)
     report = sweep.report[sweep.report.status == "finished"]
     first, last = {}, {}
@@ -91,7 +93,7 @@ def errors(folder, path):
     print("|---|" + "---:|" * 8)
     for label, of in report.groupby("label", sort=False):
         evals = [sweep.run(point).evals for point in of.point]
-        curve(ax, label, evals)
+        curve(ax, data, label, evals)
         tables = [100 * table.test_error.iloc[1:7].reset_index(drop=True) for table in evals]
         first[label] = Series([table.mean() for table in tables], index=of.seed)
         last[label] = Series(100 * of.test_error.to_numpy(), index=of.seed)
@@ -107,32 +109,35 @@ def errors(folder, path):
     if path:
         ax.set(xlabel="epoch", ylabel="test error (%)", title="The first epochs: mean and 95 % confidence interval")
         ax.legend()
-        figure.savefig(path)
+        save(figure, data, path, ["analysis/agd_times.py", "--errors", folder], "Errors in the first epochs")
 
 
-def curve(ax, label, evals):
+def curve(ax, data, label, evals):
     """The mean of the seeds at each checkpoint, and a band of its ci95."""
     count = min(len(table) for table in evals)
     epochs = evals[0].epoch.iloc[1:count].to_numpy()
     bands = [ci95(Series([100 * table.test_error.iloc[k] for table in evals])) for k in range(1, count)]
     color = COLORS[list(PROTOCOLS).index(label)]
-    ax.plot(epochs, [mean for mean, _ in bands], marker="o", markersize=3, color=color, label=label)
-    ax.fill_between(epochs, [mean - half for mean, half in bands], [mean + half for mean, half in bands], color=color,
-                    alpha=0.25, linewidth=0)
+    means, low, high = ([mean + sign * half for mean, half in bands] for sign in (0, -1, 1))
+    data.add("test_error", label, "", epochs, means, low=low, high=high, n=len(evals))
+    ax.plot(epochs, means, marker="o", markersize=3, color=color, label=label)
+    ax.fill_between(epochs, low, high, color=color, alpha=0.25, linewidth=0)
 
 
 def draw(found, path):
     figure, axes = new_figure(len(found), 1, 8, 3.0 * len(found))
+    data = Data()
     for ax, ((net, cluster), by_devices) in zip(axes, found.items()):
         width = 0.8 / len(PROTOCOLS)
         for place, (name, color) in enumerate(zip(PROTOCOLS, COLORS)):
             heights = [1 / times[name] for times in by_devices.values()]
+            data.add(f"{net}, {cluster}", name, "", by_devices, heights)
             ax.bar([i - 0.4 + width * (place + 0.5) for i in range(len(by_devices))], heights, width, color=color,
                    label=name)
         ax.set_xticks(range(len(by_devices)), [str(n) for n in by_devices])
         ax.set(xlabel="devices", ylabel="batches/s", title=f"{NETS[net][0]}, {CLUSTERS[cluster]}")
     axes[0].legend(ncols=4, fontsize=7)
-    figure.savefig(path)
+    save(figure, data, path, ["analysis/agd_times.py"], "Batches a second without a server")
 
 
 def main() -> int:

@@ -69,6 +69,7 @@ std::int64_t size_in_bytes(const Node& node) {
 
 AllreduceAlgorithm algorithm_of(const std::string& name) {
     if (name == "ordered") return AllreduceAlgorithm::ordered;
+    if (name == "native") return AllreduceAlgorithm::native;
     if (name == "recursive-doubling") return AllreduceAlgorithm::recursive_doubling;
     if (name == "rabenseifner") return AllreduceAlgorithm::rabenseifner;
     return name == "tree" ? AllreduceAlgorithm::tree : AllreduceAlgorithm::ring;

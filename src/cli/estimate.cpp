@@ -114,8 +114,11 @@ void reduce(const Loaded& loaded, Estimate& plan) {
     for (const Bucket& bucket : make_buckets(scenario, loaded.parameters)) {
         if (spec.mode == CollectiveMode::no_comm) break;
         const auto size = static_cast<std::int64_t>(static_cast<double>(bucket.range.count) * (whole / elements));
+        // The MPI library's own sum moves as much as a ring does, at best.
+        AllreduceAlgorithm algorithm = algorithm_for(spec, size);
+        if (algorithm == AllreduceAlgorithm::native) algorithm = AllreduceAlgorithm::ring;
         for (int rank = 0; rank < ranks; ++rank)
-            for (const Route::Out& out : make_route(algorithm_for(spec, size), rank, lambda, bucket.range).outs) {
+            for (const Route::Out& out : make_route(algorithm, rank, lambda, bucket.range).outs) {
                 ++messages;
                 bytes += static_cast<double>(out.what.count) * (whole / elements);
             }

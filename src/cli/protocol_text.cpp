@@ -33,7 +33,7 @@ std::string bounded_lead(std::int64_t bound, int lambda) {
 }
 
 std::string_view algorithm_name(AllreduceAlgorithm algorithm) {
-    constexpr std::string_view names[] = {"ordered", "ring", "recursive-doubling", "rabenseifner", "tree"};
+    constexpr std::string_view names[] = {"ordered", "ring", "recursive-doubling", "rabenseifner", "tree", "native"};
     return names[static_cast<int>(algorithm)];
 }
 
@@ -217,6 +217,11 @@ std::vector<std::string> staleness_at_a_server(const Scenario& scenario) {
                                   : spec.mode == CollectiveMode::delayed
                                       ? fmt::format("staleness is {} from gradient {} on", spec.delay, spec.delay)
                                       : std::string("staleness is 0");
+        if (spec.native())
+            return {
+                bound + "; all replicas are alike, bit for bit, as far as the MPI library's sums are",
+                "sums are the MPI library's: for runs with --backend mpi alone, and weights may differ in bits from "
+                "run to run"};
         return {bound + "; all replicas are alike, bit for bit",
                 spec.algorithm == AllreduceAlgorithm::ordered && spec.small == AllreduceAlgorithm::ordered
                     ? "sums are taken in the order of the workers: the same weights, bit for bit, on every backend"

@@ -1,5 +1,6 @@
 // rubato replay: the recorded events of a run through fresh roles; on request with all that they compute.
 #include "cli/commands.hpp"
+#include "cli/error.hpp"
 #include "cli/exit_status.hpp"
 #include "cli/log.hpp"
 #include "cli/logged_run.hpp"
@@ -89,6 +90,11 @@ trace::ReplayResult read_log(LoggedRun& run, sim::Recomputation& recomputation, 
 }
 
 int replay_weights(LoggedRun& run, const ReplayOptions& options) {
+    const ProtocolSpec& protocol = run.loaded.scenario.protocol;
+    if (protocol.reduces() && protocol.collective.native())
+        throw InputError("--weights: " + run.directory +
+                         " summed its gradients by the MPI library (protocol.algorithm \"native\"), in an order that "
+                         "nobody records: without --weights all that its roles decided is replayed");
     const auto task = recorded_task(run);
     sim::Verification verification;
     sim::Recomputation recomputation(run.loaded.scenario, *task,

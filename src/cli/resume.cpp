@@ -162,6 +162,8 @@ void require_tables(const std::string& directory, const Scenario& scenario, cons
     check("controller.csv", true, sizes.controller);
     check("rounds.csv", true, sizes.rounds);
     check("exchanges.csv", true, sizes.exchanges);
+    check("iterations.csv", true, sizes.iterations);
+    check("layers.csv", true, sizes.layers);
 }
 
 /// A run cannot stop before where it is.
@@ -269,13 +271,26 @@ std::string averaging_resume(const Scenario& scenario) {
     return "legal: the state of the workers' optimizers is not saved; no sample counts twice or is lost";
 }
 
+// Replicas are alike, and so are their optimizers: that of worker 0 stands for all. What is in flight beside a gradient
+// is on older weights, and computed again on those of the checkpoint.
+std::string replicas_resume(const Scenario& scenario) {
+    const CollectiveSpec& spec = scenario.protocol.collective;
+    if (spec.mode == CollectiveMode::no_comm && scenario.lambda() > 1)
+        return "none: each replica is another, of which one could be saved";
+    if (spec.mode == CollectiveMode::delayed && (spec.adaptive || spec.delay > 0))
+        return "legal: gradients in flight are computed again, on newer weights, and the delay grows from 0 again; no "
+               "sample counts twice or is lost";
+    if (spec.native()) return "legal: the same but for the rounding of the MPI library's sums";
+    return "exact: the same weights, bit for bit, as a run that nothing disturbed";
+}
+
 }  // namespace
 
 // Exact where nothing is ever in flight at an update: the round of a barrier, or the gradient of the only worker.
 std::string resume_sentence(const Scenario& scenario) {
     if (scenario.topology == "sharded") return "none: checkpoints are not yet built for sharded servers";
     if (scenario.has_relays()) return "none: checkpoints are not yet built for a tree";
-    if (scenario.protocol.reduces()) return "none: checkpoints are not yet built without a server";
+    if (scenario.protocol.reduces()) return replicas_resume(scenario);
     if (scenario.protocol.averages()) return averaging_resume(scenario);
     const StalenessRule& rule = scenario.optimizer.staleness_rule;
     const PolicyTraits policy = traits_of(scenario);

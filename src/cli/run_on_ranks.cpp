@@ -156,8 +156,9 @@ std::optional<trace::Checkpoint> share_checkpoint(Team& team, const RunOptions& 
     const std::string roles = team.from_first(found ? trace::to_text(found->head.roles) : "");
     if (roles.empty()) return found;
     if (!found) found.emplace().head.roles = trace::run_state_from_text(roles);
-    // Where models are averaged all begin from the joint one.
-    if (loaded.scenario.protocol.averages()) team.from_first(found->weights);
+    // Where models are averaged all begin from the joint one, and replicas from that of worker 0.
+    if (loaded.scenario.protocol.averages() || loaded.scenario.protocol.reduces()) team.from_first(found->weights);
+    if (loaded.scenario.protocol.reduces()) team.from_first(found->velocity);
     return found;
 }
 

@@ -1,6 +1,7 @@
 #include "cli/run_steps.hpp"
 
 #include "cli/backends.hpp"
+#include "cli/complete_collective.hpp"
 #include "cli/exit_status.hpp"
 #include "cli/expression.hpp"
 #include "cli/log.hpp"
@@ -26,6 +27,7 @@ int exit_of(const std::string& status) {
 
 /// Real execution computes gradients; what only a simulated machine is charged with plays no part in it.
 void check_for_backend(const Loaded& loaded, const std::string& backend) {
+    require_sums(loaded, backend);
     const EmulateSpec& emulate = loaded.scenario.emulate;
     if (backend == "sim") {
         if (emulate.any())

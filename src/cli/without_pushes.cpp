@@ -35,7 +35,8 @@ void check_run(const Node& root, const std::string& its, const Reasons& reasons)
     for (std::size_t i = 0; i < faults.size() && !reasons.faults.empty(); ++i)
         if (faults[i].find("workers") || faults[i].find("hosts"))
             refuse(faults[i], "faults[" + std::to_string(i) + "]", its + reasons.faults);
-    if (const Node* mode = root.at("evaluate").find("mode"); mode != nullptr && mode->text == "pause")
+    if (const Node* mode = root.at("evaluate").find("mode");
+        mode != nullptr && mode->text == "pause" && !reasons.pause.empty())
         refuse(*mode, "evaluate.mode", reasons.pause);
     const Node* emulate = root.at("execution").find("emulate");
     const Node* network = emulate ? emulate->find("network") : nullptr;

@@ -4,6 +4,7 @@
 #include "core/in_place.hpp"
 #include "core/mix.hpp"
 #include "core/rows.hpp"
+#include "core/sum_all.hpp"
 
 #include <utility>
 #include <vector>
@@ -260,6 +261,18 @@ struct Save {
     }
 };
 
+/// The state of the role's own optimizer, as it is once what was asked for before is done, belongs to `version`, which
+/// may be saved.
+struct KeepState {
+    static constexpr std::string_view kind = "keep-state";
+    Version version = 0;
+    bool operator==(const KeepState&) const = default;
+    template <class Self, class F>
+    static void each(Self& self, F&& field) {
+        field("version", self.version);
+    }
+};
+
 /// Ends one reference of the role to `buffer`.
 struct Release {
     static constexpr std::string_view kind = "release";
@@ -303,7 +316,7 @@ struct Finish {
 };
 
 using Action = std::variant<Send, Compute, Cancel, Fold, Update, Evaluate, Save, Release, SetTimer, Finish, Keep,
-                            Forget, LocalStep, Place, Mix>;
+                            Forget, LocalStep, Place, Mix, SumAll, KeepState>;
 
 /// The output of one step. Drivers keep one and clear it, so that a step allocates nothing in the steady state.
 struct Actions {

@@ -174,6 +174,21 @@ struct Mixed {
     }
 };
 
+/// Completion of SumAll. The role owns one reference to `sum`.
+struct Summed {
+    static constexpr std::string_view kind = "summed";
+    ActionId id = 0;
+    BufferId sum = no_buffer;
+    std::int32_t wish = 0;  ///< the largest of all workers'
+    bool operator==(const Summed&) const = default;
+    template <class Self, class F>
+    static void each(Self& self, F&& field) {
+        field("id", self.id);
+        field("sum", self.sum);
+        field("wish", self.wish);
+    }
+};
+
 /// Figures of one version. Errors are fractions in [0, 1]; what the model or the data cannot tell is empty.
 struct Metrics {
     std::optional<double> valid_loss, valid_error, test_loss, test_error;
@@ -302,6 +317,6 @@ struct Abandoned {
 
 using Event = std::variant<Start, Delivered, Taken, GradientReady, Cancelled, Folded, Applied, Evaluated, Saved,
                            TimerFired, Interrupted, PeerLost, Abandoned, Stepped, Crashed, Restarted, PeerDown,
-                           PeerBack, Placed, Mixed, LayerReady>;
+                           PeerBack, Placed, Mixed, LayerReady, Summed>;
 
 }  // namespace rubato

@@ -241,6 +241,6 @@ struct Idle {
 /// A small one first: that is what an empty message is made of.
 using Message = std::variant<Inquiry, Push, Proceed, Weights, Ok, Halt, GaveUp, Stop, Bye, Flush, Round, Briefs, Idle,
                              Model, Membership, Share, Exchange, Exchanged, Received, Gossip, Chunk, Computed, Iterated,
-                             Made, BucketTimes, Pause>;
+                             Made, BucketTimes, Pause, Onward>;
 
 }  // namespace rubato

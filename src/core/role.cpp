@@ -40,6 +40,7 @@ const ServerState* saved_state(const Role& role) {
     if (const auto* server = std::get_if<Boxed<ElasticServer>>(&role)) return (**server).saved();
     if (const auto* driver = std::get_if<Boxed<PhaseDriver>>(&role)) return (**driver).saved();
     if (const auto* monitor = std::get_if<Boxed<GossipMonitor>>(&role)) return (**monitor).saved();
+    if (const auto* monitor = std::get_if<Boxed<CollectiveMonitor>>(&role)) return (**monitor).saved();
     return nullptr;
 }
 
@@ -227,9 +228,11 @@ std::vector<Role> averaging_roles(const Scenario& scenario, std::int64_t samples
 }
 
 /// Replicas, and whoever keeps their books.
-std::vector<Role> collective_roles(const Scenario& scenario, std::int64_t samples, std::int64_t parameters) {
-    const MonitorConfig monitor{server_config(scenario, samples, parameters), dealer_config(scenario, samples),
-                                last_iteration(dealer_config(scenario, samples), scenario.stop).value_or(-1)};
+std::vector<Role> collective_roles(const Scenario& scenario, std::int64_t samples, std::int64_t parameters,
+                                   const RunState* state) {
+    MonitorConfig monitor{server_config(scenario, samples, parameters), dealer_config(scenario, samples),
+                          last_iteration(dealer_config(scenario, samples), scenario.stop).value_or(-1)};
+    monitor.run.pause_to_evaluate &= monitor.run.learns;
     CollectiveConfig config;
     config.parameters = parameters;
     config.data = monitor.data;
@@ -240,12 +243,23 @@ std::vector<Role> collective_roles(const Scenario& scenario, std::int64_t sample
     config.last = monitor.last;
     config.evaluate_every_epochs = monitor.run.evaluate_every_epochs;
     config.traces_buckets = scenario.trace.layers;
+    config.pauses = monitor.run.pause_to_evaluate;
+    config.checkpoint = scenario.checkpoint;
+    const bool alone = config.spec.mode == CollectiveMode::no_comm || scenario.lambda() == 1;
+    monitor.workers = alone ? computing_in(config.data, 0) : scenario.lambda();
+    monitor.buckets = config.traces_buckets ? static_cast<int>(config.buckets.size()) : 0;
     std::vector<Role> roles;
-    roles.emplace_back(Boxed(CollectiveMonitor(monitor)));
+    roles.emplace_back(Boxed(CollectiveMonitor(monitor, state ? &state->server : nullptr)));
     for (WorkerId worker = 0; worker < scenario.lambda(); ++worker) {
         config.worker = worker;
-        config.hands_over = worker == 0 && monitor.run.learns;
-        roles.emplace_back(Boxed(CollectiveWorker(config)));
+        config.hands_over = worker == 0 && (monitor.run.learns || scenario.checkpoint.any());
+        const auto at = static_cast<std::size_t>(worker);
+        if (state == nullptr)
+            roles.emplace_back(Boxed(CollectiveWorker(config)));
+        else
+            roles.emplace_back(
+                Boxed(CollectiveWorker(config, {state->server.begun.at(at), state->server.version, state->books.at(at)},
+                                       state->server.samples)));
     }
     return roles;
 }
@@ -254,7 +268,7 @@ std::vector<Role> collective_roles(const Scenario& scenario, std::int64_t sample
 
 std::vector<Role> make_roles(const Scenario& scenario, std::int64_t samples, std::int64_t parameters,
                              const RunState* state) {
-    if (scenario.protocol.reduces()) return collective_roles(scenario, samples, parameters);
+    if (scenario.protocol.reduces()) return collective_roles(scenario, samples, parameters, state);
     if (scenario.protocol.averages()) return averaging_roles(scenario, samples, parameters, state);
     const Policy policy = make_policy(scenario.protocol, scenario.lambda());
     auto config = server_config(scenario, samples, parameters);

@@ -126,6 +126,7 @@ private:
     void on(Time now, const Placed& event, Actions& actions);
     void on(Time now, const Mixed& event, Actions& actions);
     void on(Time now, const LayerReady& event, Actions& actions);
+    void on(Time now, const Summed& event, Actions& actions);
 
     // server.cpp: messages, one at a time
     /// Deals with a message that has just arrived, or lets it wait its turn.

@@ -103,6 +103,9 @@ void Server::on(Time now, const Placed& event, Actions& actions) {
 void Server::on(Time, const LayerReady&, Actions&) {
     throw std::logic_error("a server never computes gradients");
 }
+void Server::on(Time, const Summed&, Actions&) {
+    throw std::logic_error("a server asks for no sum of all workers");
+}
 void Server::on(Time, const Mixed&, Actions&) {
     throw std::logic_error("a server that is pushed gradients has nothing to mix");
 }

@@ -321,6 +321,9 @@ void Worker::on(Time, const Placed&, Actions&) {
 void Worker::on(Time, const LayerReady&, Actions&) {
     throw std::logic_error("a worker of a server asks for no layers");
 }
+void Worker::on(Time, const Summed&, Actions&) {
+    throw std::logic_error("a worker of a server asks for no sum of all workers");
+}
 void Worker::on(Time, const Mixed&, Actions&) {
     throw std::logic_error("a worker that pushes gradients has nothing to mix");
 }

@@ -69,6 +69,7 @@ private:
     void on(Time now, const Placed& event, Actions& actions);
     void on(Time now, const Mixed& event, Actions& actions);
     void on(Time now, const LayerReady& event, Actions& actions);
+    void on(Time now, const Summed& event, Actions& actions);
 
     /// Weights or Proceed.
     template <class Reply>

@@ -15,6 +15,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <map>
 #include <memory>
 #include <vector>
 
@@ -50,6 +51,8 @@ protected:
     virtual void mail(RoleId role, const Event& event) = 0;
     /// Puts a message on its way that began to move at `sent_ns`; called by the seat's reactor.
     virtual void transmit(Seat& seat, const Send& action, Time sent_ns) = 0;
+    /// Starts a sum of all workers by means of its own, where it has some; called by the seat's reactor.
+    virtual void add_up(Seat& seat, const SumAll& action);
     /// Has the seat's reactor run `what` (a reactor whose transport is safe for threads may run it at once).
     virtual void later(Seat& seat, std::function<void()> what) = 0;
     /// Updates that the apply lane has computed.
@@ -150,6 +153,11 @@ private:
     void act(Seat& seat, const LocalStep& action);
     void act(Seat& seat, const Place& action);
     void act(Seat& seat, const Mix& action);
+    void act(Seat& seat, const SumAll& action) { add_up(seat, action); }
+    void act(Seat& seat, const KeepState& action);
+    learn::Optimizer& own_optimizer(Seat& seat);
+    /// That of a version's optimizer; forgets those before it.
+    std::vector<float> take_kept_state(Version version);
     /// A worker's step with its own optimizer.
     void take_own_step(Seat& seat, const Update& action, BufferId to, learn::UpdateJob job);
     /// Puts a job on a lane; what it throws ends the run.
@@ -167,6 +175,8 @@ private:
     void end_evaluation(const Evaluated& event);
     bool time_to_save(const trace::CheckpointWriter& writer) const;
 
+    std::mutex kept_mutex_;
+    std::map<Version, std::vector<float>> kept_states_;  ///< of replicas' optimizers, which are all alike
     std::vector<Evaluate> evaluations_;  ///< of the server, under way, with their weights; its reactor's
     std::mutex deferred_mutex_;
     std::vector<std::pair<RoleId, Evaluate>> deferred_;

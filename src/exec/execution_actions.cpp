@@ -1,6 +1,7 @@
 // How drivers in real time carry out each action.
 #include "exec/execution.hpp"
 
+#include <stdexcept>
 #include <thread>
 
 namespace rubato::exec {
@@ -171,6 +172,10 @@ void Execution::act(Seat& seat, const Mix& action) {
     });
 }
 
+void Execution::add_up(Seat&, const SumAll&) {
+    throw std::logic_error("backend " + report_.backend + " has no library that sums");
+}
+
 void Execution::act(Seat& seat, const Fold& action) {
     const bool first = action.accumulator == no_buffer;
     const BufferId accumulator = first ? office_.allocate() : action.accumulator;
@@ -197,10 +202,7 @@ void Execution::act(Seat& seat, const Update& action) {
     for (const auto& part : seat.actions.parts) pushes += part.pushes;
     const BufferId to = office_.writable(action.weights);
     const bool own = !serves(seat.id);
-    if (own && !seat.optimizer)
-        seat.optimizer =
-            std::make_unique<learn::Optimizer>(learn::own_optimizer(scenario_.optimizer, input_.task->parameters()));
-    learn::Optimizer& optimizer = own ? *seat.optimizer : optimizer_;
+    learn::Optimizer& optimizer = own ? own_optimizer(seat) : optimizer_;
     auto job = office_.locked([&](auto& pool) {
         return learn::resolve(action, seat.actions, pool.data(action.weights), pool.data(to), pool, office_.kept(),
                               optimizer);
@@ -225,6 +227,14 @@ void Execution::act(Seat& seat, const Update& action) {
         span(seat.id, "apply", begin, end);
         mail(seat.id, Applied{action.id, to});
     });
+}
+
+learn::Optimizer& Execution::own_optimizer(Seat& seat) {
+    if (seat.optimizer) return *seat.optimizer;
+    seat.optimizer =
+        std::make_unique<learn::Optimizer>(learn::own_optimizer(scenario_.optimizer, input_.task->parameters()));
+    if (input_.resume && scenario_.protocol.reduces()) seat.optimizer->restore(input_.resume->velocity);
+    return *seat.optimizer;
 }
 
 void Execution::take_own_step(Seat& seat, const Update& action, BufferId to, learn::UpdateJob job) {

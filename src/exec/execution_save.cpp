@@ -42,7 +42,7 @@ void Execution::restore_totals() {
     report_.control_messages = totals.control_messages;
     report_.bytes = totals.bytes;
     server_ = totals.server;
-    optimizer_.restore(input_.resume->velocity);
+    if (!scenario_.protocol.reduces()) optimizer_.restore(input_.resume->velocity);
 }
 
 // Those whose figures were not there when the state was saved are under way again.
@@ -104,6 +104,11 @@ void Execution::act(Seat& seat, const Save& action) {
         }
         brought();
     });
+    if (scenario_.protocol.reduces()) {
+        saving->velocity = take_kept_state(action.version);
+        saving->view.velocity = saving->velocity;
+        return brought();
+    }
     if (optimizer_.state().empty()) return brought();
     // The optimizer's state is that of this very version before the next update on this lane.
     give(*seat.apply_lane, [this, saving, brought] {
@@ -114,12 +119,33 @@ void Execution::act(Seat& seat, const Save& action) {
     });
 }
 
+void Execution::act(Seat& seat, const KeepState& action) {
+    learn::Optimizer& optimizer = own_optimizer(seat);
+    give(*seat.compute_lane, [this, &optimizer, version = action.version] {
+        const auto state = optimizer.state();
+        std::lock_guard lock(kept_mutex_);
+        kept_states_[version].assign(state.begin(), state.end());
+    });
+}
+
+std::vector<float> Execution::take_kept_state(Version version) {
+    std::lock_guard lock(kept_mutex_);
+    std::vector<float> state;
+    while (!kept_states_.empty() && kept_states_.begin()->first <= version) {
+        if (kept_states_.begin()->first == version) state = std::move(kept_states_.begin()->second);
+        kept_states_.erase(kept_states_.begin());
+    }
+    return state;
+}
+
 // After a signal only if what is to be written is small enough for the time that the launcher leaves.
 bool Execution::time_to_save(const trace::CheckpointWriter& writer) const {
     if (input_.interrupted == nullptr || !*input_.interrupted || patience_s_ <= 0) return true;
     const std::int64_t trends = saved_state(seats_.front()->role)->joint.trend ? 1 : 0;
     const auto arrays = static_cast<std::int64_t>(1 + evaluations_.size()) + trends;
-    const auto elements = arrays * input_.task->parameters() + static_cast<std::int64_t>(optimizer_.state().size());
+    const auto states = scenario_.protocol.reduces() ? optimizer_.arrays() * input_.task->parameters()
+                                                     : static_cast<std::int64_t>(optimizer_.state().size());
+    const auto elements = arrays * input_.task->parameters() + states;
     return writer.fits(elements * static_cast<std::int64_t>(sizeof(float)), patience_s_);
 }
 

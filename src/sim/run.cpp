@@ -65,7 +65,7 @@ Run::Run(const RunInput& input, Network& network, const Placement& placement)
     servers_.front() = head.totals.server;
     for (Time* moving : {&servers_.front().receiving_ns, &servers_.front().sending_ns})
         *moving = std::max<Time>(0, *moving);
-    if (optimizer_) optimizer_->restore(input.resume->velocity);
+    if (optimizer_ && !scenario_.protocol.reduces()) optimizer_->restore(input.resume->velocity);
 }
 
 trace::DriverReport Run::go() {

@@ -202,6 +202,11 @@ private:
     void act(RoleId role, Time now, const LocalStep& action);
     void act(RoleId role, Time now, const Place& action);
     void act(RoleId role, Time now, const Mix& action);
+    void act(RoleId role, Time now, const KeepState& action);
+    learn::Optimizer& own_optimizer(RoleId role);
+    [[noreturn]] void act(RoleId, Time, const SumAll&) {
+        throw std::logic_error("a simulation has no library that sums");
+    }
     /// A worker's step with its own optimizer.
     void step_of_worker(RoleId role, Time now, const Update& action);
     void send_control(RoleId role, Time now, const Send& action);
@@ -251,6 +256,7 @@ private:
     learn::BufferPool buffers_;
     learn::Kept kept_{buffers_};
     std::unique_ptr<learn::Optimizer> optimizer_;
+    std::map<Version, std::vector<float>> kept_states_;  ///< of replicas' optimizers, which are all alike
     std::map<RoleId, learn::Optimizer> own_optimizers_;  ///< of workers that take steps with one
     std::unique_ptr<learn::LateUpdate> late_;            ///< the last version is there once it has run
     std::vector<std::unique_ptr<learn::GradientJob>> jobs_;

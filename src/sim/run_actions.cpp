@@ -1,4 +1,5 @@
 // How the simulation carries out each action.
+#include "sim/after.hpp"
 #include "sim/run.hpp"
 
 #include "trace/checkpoint_writer.hpp"
@@ -12,16 +13,6 @@ namespace {
 
 /// A message without payload: identities, a version and a few times.
 constexpr double control_bytes = 64;
-
-/// `seconds` after `begin`. Throws PlatformError where nanoseconds in 63 bits cannot tell that time any more.
-Time after(Time begin, double seconds) {
-    if (!(seconds * 1e9 < 9e18 - static_cast<double>(begin)))
-        throw PlatformError("virtual time would pass 285 years: is a figure of cluster in the wrong unit?");
-    // What std::llround does, without the call.
-    const double ns = seconds * 1e9;
-    const auto whole = static_cast<Time>(ns);
-    return begin + whole + (ns - static_cast<double>(whole) >= 0.5 ? 1 : 0);
-}
 
 }  // namespace
 
@@ -261,33 +252,6 @@ void Run::act(RoleId role, Time now, const Fold& action) {
     complete(role, end, Folded{action.id, accumulator});
 }
 
-// A part of what it takes for all elements, where replicas have parts at all.
-double Run::part_of_replica(RoleId role, std::int64_t count) const {
-    if (serves(role) || !scenario_.protocol.reduces() || count == 0) return 1;
-    return static_cast<double>(count) / static_cast<double>(elements_);
-}
-
-// What it takes is part of the seconds of a gradient, but where a replica is all that there is.
-void Run::step_of_worker(RoleId role, Time now, const Update& action) {
-    const bool in_place = buffers_.sole(action.weights);
-    const BufferId to = in_place ? action.weights : buffers_.allocate();
-    if (input_.task) {
-        late_->run();
-        auto own = own_optimizers_.find(role);
-        if (own == own_optimizers_.end())
-            own = own_optimizers_.emplace(role, learn::own_optimizer(scenario_.optimizer, input_.task->parameters()))
-                      .first;
-        learn::run(learn::resolve(action, actions_, buffers_.data(action.weights), buffers_.data(to), buffers_, kept_,
-                                  own->second),
-                   own->second);
-    }
-    if (!in_place) release(action.weights, now);
-    Time end = now;
-    if (scenario_.protocol.reduces()) end = after(now, seconds_of(role).update * part_of_replica(role, action.count));
-    if (end > now) span(role, "apply", now, end);
-    complete(role, end, Applied{action.id, to});
-}
-
 void Run::act(RoleId role, Time now, const Update& action) {
     if (!serves(role)) return step_of_worker(role, now, action);
     std::int64_t pushes = 0;
@@ -337,9 +301,14 @@ void Run::act(RoleId role, Time now, const Save& action) {
     if (input_.task) {
         late_->run();
         const auto weights = buffers_.data(action.weights);
-        const auto velocity = optimizer_->state();
         copies->weights.assign(weights.begin(), weights.end());
-        copies->velocity.assign(velocity.begin(), velocity.end());
+        if (scenario_.protocol.reduces()) {
+            copies->velocity = std::move(kept_states_[action.version]);
+            kept_states_.erase(kept_states_.begin(), kept_states_.upper_bound(action.version));
+        } else {
+            const auto velocity = optimizer_->state();
+            copies->velocity.assign(velocity.begin(), velocity.end());
+        }
         if (action.trend != no_buffer) {
             const auto trend = buffers_.data(action.trend);
             copies->trend.assign(trend.begin(), trend.end());

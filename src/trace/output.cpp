@@ -64,8 +64,9 @@ Output::Output(const Scenario& scenario, const RecorderOptions& options)
     if (scenario.protocol.averages_in_phases() && scenario.trace.updates)
         open(exchanges_, path("exchanges.csv"), exchanges_header, sizes.exchanges);
     if (scenario.protocol.reduces() && scenario.trace.updates)
-        open(iterations_, path("iterations.csv"), iterations_header, -1);
-    if (scenario.protocol.reduces() && scenario.trace.layers) open(layers_, path("layers.csv"), layers_header, -1);
+        open(iterations_, path("iterations.csv"), iterations_header, sizes.iterations);
+    if (scenario.protocol.reduces() && scenario.trace.layers)
+        open(layers_, path("layers.csv"), layers_header, sizes.layers);
     faults_size_ = sizes.faults;
     if (sizes.faults >= 0) open(faults_, path("faults.csv"), faults_header, sizes.faults);
     if (rank_ == 0) return;
@@ -112,7 +113,7 @@ void Output::remove_leftovers(const TraceSpec& trace, bool resumes) const {
                                                   {"events.log", !trace.events},   {"controller.csv", !resumes},
                                                   {"faults.csv", !resumes},        {"shards.csv", true},
                                                   {"rounds.csv", !resumes},        {"exchanges.csv", !resumes},
-                                                  {"iterations.csv", true},        {"layers.csv", true}};
+                                                  {"iterations.csv", !resumes},    {"layers.csv", !resumes}};
     for (const auto& [name, remove] : names) {
         std::error_code error;  // where nothing can be removed nothing can be written, which is reported then
         if (remove) std::filesystem::remove(path(name), error);
@@ -165,8 +166,8 @@ void Output::write(const GradientRow& row) {
 TableSizes Output::mark() {
     flush();
     const auto size = [](const std::optional<LineFile>& file) { return file ? file->size() : -1; };
-    return {size(gradients_),  size(updates_), size(evals_),  size(timeline_),
-            size(controller_), size(faults_),  size(rounds_), size(exchanges_)};
+    return {size(gradients_), size(updates_), size(evals_),     size(timeline_),   size(controller_),
+            size(faults_),    size(rounds_),  size(exchanges_), size(iterations_), size(layers_)};
 }
 
 void Output::write(Time now, RoleId role, const Event& event, const Actions& actions) {

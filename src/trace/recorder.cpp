@@ -82,7 +82,7 @@ struct Recorder::Impl {
     const Save* find_save(RoleId role, const Event& event, const Actions& actions) const {
         if (role != 0 || !scenario.checkpoint.any()) return nullptr;
         if (!std::holds_alternative<Applied>(event) && !std::holds_alternative<Mixed>(event) &&
-            !std::holds_alternative<Interrupted>(event))
+            !std::holds_alternative<Interrupted>(event) && !scenario.protocol.reduces())
             return nullptr;
         for (const Action& action : actions.list)
             if (const auto* save = std::get_if<Save>(&action)) return save;
@@ -98,6 +98,8 @@ struct Recorder::Impl {
         before.shards = actions.shards;
         before.rounds = actions.rounds;
         before.exchanges = actions.exchanges;
+        before.iterations = actions.iterations;
+        before.buckets = actions.buckets;
         after.gradients.assign(cut, actions.gradients.end());
         after.evals = actions.evals;
         after.workers = actions.workers;

@@ -70,7 +70,7 @@ struct ServerRow {
 /// How long the tables are, in bytes; -1: there is none.
 struct TableSizes {
     std::int64_t gradients = -1, updates = -1, evals = -1, timeline = -1, controller = -1, faults = -1;
-    std::int64_t rounds = -1, exchanges = -1;
+    std::int64_t rounds = -1, exchanges = -1, iterations = -1, layers = -1;
     template <class Self, class F>
     static void each(Self& self, F&& field) {
         field("gradients", self.gradients);
@@ -81,6 +81,8 @@ struct TableSizes {
         field("faults", self.faults);
         field("rounds", self.rounds);
         field("exchanges", self.exchanges);
+        field("iterations", Rare{self.iterations, -1});
+        field("layers", Rare{self.layers, -1});
     }
 };
 

@@ -35,11 +35,11 @@ struct Rank {
 
 class Machine {
 public:
-    Machine(AllreduceAlgorithm algorithm, int size, std::int64_t count, std::uint64_t order)
+    Machine(AllreduceAlgorithm algorithm, int size, std::int64_t count, std::uint64_t order, bool paced = false)
         : order_(order), ranks_(static_cast<std::size_t>(size)) {
         for (int r = 0; r < size; ++r) {
             Rank& it = rank(r);
-            it.route = make_route(algorithm, r, size, {2, count});
+            it.route = make_route(algorithm, r, size, {2, count}, paced);
             it.own = std::make_shared<std::vector<float>>(static_cast<std::size_t>(count) + 5);
             for (std::size_t i = 0; i < it.own->size(); ++i)
                 (*it.own)[i] = std::sin(static_cast<float>(r * 97 + static_cast<int>(i) * 31 + 1));
@@ -115,7 +115,7 @@ TEST_CASE("allreduce: all ranks end with the sum, and with the same bits, whatev
                     CAPTURE(static_cast<int>(algorithm));
                     CAPTURE(size);
                     CAPTURE(elements);
-                    Machine machine(algorithm, size, elements, order);
+                    Machine machine(algorithm, size, elements, order, order % 2 == 0);
                     machine.run();
                     for (int r = 0; r < size; ++r) {
                         REQUIRE(machine.rank(r).done());

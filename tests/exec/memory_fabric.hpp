@@ -3,8 +3,10 @@
 
 #include "exec/mpi/fabric.hpp"
 
+#include <algorithm>
 #include <cstring>
 #include <deque>
+#include <map>
 #include <memory>
 
 namespace rubato::test {
@@ -29,9 +31,45 @@ struct MemoryNet {
         std::vector<exec::Completion> done;
         exec::Ticket next = 0;
     };
+    /// One rank's part of a sum, or of a largest.
+    struct Joined {
+        exec::Ticket ticket = 0;
+        float* data = nullptr;
+        std::int32_t* number = nullptr;
+        std::size_t count = 0;
+    };
     std::vector<Rank> ranks;
+    int groups = 0;
+    std::map<int, std::vector<std::deque<Joined>>> joined;  ///< by group and rank: what others have not joined
     explicit MemoryNet(int size) : ranks(static_cast<std::size_t>(size)) {}
     Rank& at(int rank) { return ranks[static_cast<std::size_t>(rank)]; }
+
+    /// The k-th of each rank are one, in the order of the ranks. Throws where they differ, as MPI need not.
+    exec::Ticket join(int rank, int group, const Joined& part) {
+        if (group < 0 || group >= groups) throw exec::FabricError("a group that is not open");
+        auto& lines = joined[group];
+        lines.resize(ranks.size());
+        lines[static_cast<std::size_t>(rank)].push_back(part);
+        for (const auto& line : lines)
+            if (line.empty()) return part.ticket;
+        std::vector<float> total(part.count, 0);
+        std::int32_t most = 0;
+        for (const auto& line : lines) {
+            const Joined& it = line.front();
+            if ((it.data == nullptr) != (part.data == nullptr) || it.count != part.count)
+                throw exec::FabricError("ranks join in different sums");
+            for (std::size_t i = 0; i < it.count && it.data != nullptr; ++i) total[i] += it.data[i];
+            if (it.number != nullptr) most = std::max(most, *it.number);
+        }
+        for (std::size_t r = 0; r < lines.size(); ++r) {
+            const Joined it = lines[r].front();
+            lines[r].pop_front();
+            if (it.data != nullptr) std::copy(total.begin(), total.end(), it.data);
+            if (it.number != nullptr) *it.number = most;
+            ranks[r].done.push_back({it.ticket, 0, 0});
+        }
+        return part.ticket;
+    }
 
     /// Matches the oldest messages with the oldest receives that fit. Throws where a message is longer than its place.
     void match(int rank) {
@@ -81,6 +119,13 @@ public:
     void cancel(exec::Ticket receive) override {
         std::erase_if(net_.at(rank_).posted, [&](const auto& posted) { return posted.ticket == receive; });
     }
+    exec::Ticket sum(int group, float* data, std::size_t count) override {
+        return net_.join(rank_, group, {net_.at(rank_).next++, data, nullptr, count});
+    }
+    exec::Ticket largest(int group, std::int32_t* number) override {
+        return net_.join(rank_, group, {net_.at(rank_).next++, nullptr, number, 1});
+    }
+    void open_groups(int groups) override { net_.groups = groups; }
     void broadcast(void*, std::size_t) override {}
     void barrier() override {}
     [[noreturn]] void abort(int) override { throw exec::FabricError("aborted"); }

@@ -85,3 +85,42 @@ TEST_CASE("local: a run goes on from a checkpoint that was written beside it, an
             for (const auto& row : rest.ledger.workers) CHECK(row.sum_ns() >= state.now_ns);
         }
 }
+
+TEST_CASE("local: replicas go on from a checkpoint of one of them, with the state of its optimizer") {
+    for (const char* protocol : {"allreduce", "layer-wise", "delayed"})
+        for (const auto mode : {EvaluateSpec::Mode::deferred, EvaluateSpec::Mode::pause}) {
+            CAPTURE(protocol);
+            CAPTURE(static_cast<int>(mode));
+            Scenario scenario = learning_scenario(protocol, 3, 7, "mlp", 203);
+            scenario.protocol.collective.mode = scenario.protocol.name == "allreduce"    ? CollectiveMode::sync
+                                                : scenario.protocol.name == "layer-wise" ? CollectiveMode::layer_wise
+                                                                                         : CollectiveMode::delayed;
+            scenario.layers = {17 * 7, 8 * 3};
+            scenario.data.sampling = Sampling::strided;
+            scenario.stop.epochs = 4;
+            scenario.evaluate.every_epochs = 0.5;
+            scenario.evaluate.mode = mode;
+            scenario.optimizer.name = "momentum";
+            scenario.optimizer.momentum = 0.9;
+            scenario.checkpoint.every_updates = 7;
+            const auto task = learn::make_task(scenario);
+            const TemporaryDirectory folder;
+            const std::string directory = folder.path() / "run";
+            const auto whole = run_in(directory, scenario, *task, nullptr);
+            const auto from = newest(directory);
+            REQUIRE(from);
+            const auto& state = from->head.roles.server;
+            REQUIRE(state.version < static_cast<Version>(whole.ledger.updates.size()));
+            REQUIRE(state.version < static_cast<Version>(whole.ledger.updates.size()));
+            CHECK(from->velocity.size() == from->weights.size());
+            const auto rest = run_in(directory, scenario, *task, &*from);
+            REQUIRE(rest.report.status == Status::finished);
+            if (scenario.protocol.name != "delayed") CHECK(rest.report.weights_hash == whole.report.weights_hash);
+            CHECK(rest.ledger.updates.size() + static_cast<std::size_t>(state.version) == whole.ledger.updates.size());
+            std::int64_t samples = state.samples;
+            for (const auto& row : rest.ledger.gradients) samples += row.samples;
+            CHECK(samples == 812);
+            CHECK(rest.ledger.iterations.size() == 3 * rest.ledger.updates.size());
+            for (const auto& row : rest.ledger.workers) CHECK(row.sum_ns() >= state.now_ns);
+        }
+}

@@ -35,6 +35,8 @@ def learning(policy: dict[str, Any]) -> dict[str, Any]:
 class ResumeTest(LaunchTest):
     """Each test runs the program under mpirun."""
 
+    size = 5  # ranks
+
     def checkpoints(self, out: str) -> list[int]:
         try:
             names = os.listdir(self.path(out, "checkpoints"))
@@ -44,7 +46,7 @@ class ResumeTest(LaunchTest):
 
     def stopped(self, scenario: dict[str, Any], out: str, version: int, rank: int, *options: str) -> None:
         """Starts a run, or goes on with it, and kills `rank` of it once a checkpoint of `version` or later is there."""
-        command = self.command(5, scenario, out, "--backend", "mpi", "--quiet", *options)
+        command = self.command(self.size, scenario, out, "--backend", "mpi", "--quiet", *options)
         with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, text=True) as process:
             limit = time.monotonic() + 60
             while not [it for it in self.checkpoints(out) if it >= version]:
@@ -56,8 +58,8 @@ class ResumeTest(LaunchTest):
         self.assertFalse(os.path.exists(self.path(out, "summary.json")))
 
     def resume(self, scenario: dict[str, Any], out: str) -> str:
-        done = subprocess.run(self.command(5, scenario, out, "--backend", "mpi", "--resume"), capture_output=True,
-                              text=True, timeout=120, check=False)
+        done = subprocess.run(self.command(self.size, scenario, out, "--backend", "mpi", "--resume"),
+                              capture_output=True, text=True, timeout=120, check=False)
         self.assertEqual(done.returncode, 0, done.stderr)
         return done.stderr
 
@@ -129,6 +131,30 @@ class ResumeTest(LaunchTest):
                 self.assertIn(f"the same final weights {summary['weights_hash']}", computed.stdout)
                 if protocol["name"] == "sparknet":
                     whole = self.run_on("local", scenario, "whole")
+                    self.assertEqual(summary["weights_hash"], whole["weights_hash"])
+
+    def test_killed_runs_without_a_server_go_on_from_a_replica(self) -> None:
+        self.size = 4
+        protocols = [{"name": "allreduce"}, {"name": "layer-wise"}, {"name": "delayed", "delay": 2},
+                     {"name": "allreduce", "algorithm": "native"}]
+        for number, protocol in enumerate(protocols):
+            with self.subTest(protocol):
+                scenario, out = learning(protocol), f"run{number}"
+                scenario["data"]["sampling"] = "strided"
+                scenario["evaluate"]["mode"] = "pause" if number % 2 == 0 else "deferred"
+                self.stopped(scenario, out, 20, 0)
+                self.stopped(scenario, out, 50, 2, "--resume")
+                self.assertIn("goes on from version", self.resume(scenario, out))
+                summary = self.summary(out)
+                self.assertEqual((summary["status"], summary["samples"]), ("finished", 3 * SAMPLES))
+                self.assert_books(out)
+                self.assertEqual(len(self.rows(out, "iterations.csv")), 4 * summary["updates"])
+                if protocol.get("algorithm") == "native":
+                    self.assert_replays(out)
+                    continue
+                self.assert_replays(out, "--weights")
+                if protocol["name"] != "delayed":
+                    whole = self.run_on("local", scenario, f"whole{number}")
                     self.assertEqual(summary["weights_hash"], whole["weights_hash"])
 
     def test_a_signal_saves_once_more_where_that_fits(self) -> None:

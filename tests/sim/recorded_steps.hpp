@@ -158,6 +158,8 @@ private:
         for (std::int32_t i = 0; i < it.term_count; ++i) id(it.terms[i].buffer);
     }
     void rename_ids(Mixed& it) { id(it.out); }
+    void rename_ids(SumAll& it) { id(it.sum); }
+    void rename_ids(Summed& it) { id(it.sum); }
     void rename_ids(Evaluate& it) { id(it.weights); }
     void rename_ids(Release& it) { id(it.buffer); }
     template <class Other>

@@ -69,6 +69,7 @@ public:
         if (const auto* e = std::get_if<Stepped>(&event)) complete(role, e->id);
         if (const auto* e = std::get_if<Placed>(&event)) complete(role, e->id);
         if (const auto* e = std::get_if<Mixed>(&event)) complete(role, e->id);
+        if (const auto* e = std::get_if<Summed>(&event)) complete(role, e->id);
         if (const auto* e = std::get_if<Applied>(&event)) complete(role, e->id);
         if (const auto* e = std::get_if<Evaluated>(&event)) complete(role, e->id);
         if (const auto* e = std::get_if<Saved>(&event)) complete(role, e->id);

@@ -50,6 +50,7 @@ inline Part run_part(const Draw& it, const learn::Task* task, const std::string&
                 Actions before = actions;
                 before.gradients.resize(static_cast<std::size_t>(save->rows));
                 cut.add(before);
+                cut.workers.clear();  // those of a worker that has left are replaced by later ones
             }
         part.ledger.add(actions);
         if (interrupt_after >= 0 && interrupt_after-- == 0) interrupted = true;
@@ -67,6 +68,8 @@ inline Ledger joined(Ledger first, const Ledger& second) {
     first.controller.insert(first.controller.end(), second.controller.begin(), second.controller.end());
     first.rounds.insert(first.rounds.end(), second.rounds.begin(), second.rounds.end());
     first.exchanges.insert(first.exchanges.end(), second.exchanges.begin(), second.exchanges.end());
+    first.iterations.insert(first.iterations.end(), second.iterations.begin(), second.iterations.end());
+    first.buckets.insert(first.buckets.end(), second.buckets.begin(), second.buckets.end());
     first.workers.insert(first.workers.end(), second.workers.begin(), second.workers.end());
     return first;
 }

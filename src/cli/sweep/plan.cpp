@@ -1,5 +1,6 @@
 #include "cli/sweep/plan.hpp"
 
+#include "cli/complete_collective.hpp"
 #include "cli/sweep/condition.hpp"
 
 #include <optional>
@@ -75,6 +76,7 @@ private:
 
     void take(const Setting& setting, SettingId id) {
         if (sweep_.tuning) check_tuned_figure(sweep_, setting, resolver_.describe(id));
+        require_sums(setting.loaded, "sim");
         plan_.simgrid |= setting.forks;
         plan_.choices.push_back({id.choice, setting.forks, setting.apart, setting.content, setting.platform});
         const Scenario& scenario = setting.loaded.scenario;

@@ -15,8 +15,14 @@ namespace rubato {
 class Allreduce {
 public:
     Allreduce() = default;
-    Allreduce(AllreduceAlgorithm algorithm, int rank, int size, std::int64_t number, const Range& what)
-        : rank_(rank), number_(number), what_(what), route_(make_route(algorithm, rank, size, what)) {}
+    /// paced: see make_route. group: of the sum, where the driver's library takes it.
+    Allreduce(AllreduceAlgorithm algorithm, int rank, int size, std::int64_t number, const Range& what, bool paced,
+              int group)
+        : rank_(rank),
+          group_(group),
+          number_(number),
+          what_(what),
+          route_(make_route(algorithm, rank, size, what, paced)) {}
 
     std::int64_t number() const { return number_; }
     /// `own`, of which the caller keeps its reference until over(), counts with `weight`; wish: see Chunk.
@@ -28,20 +34,25 @@ public:
     int go_on(NextId&& next_id, Actions& actions) {
         int sent = 0;
         if (!begun_) return sent;
-        while (next_out_ < route_.outs.size() && route_.outs[next_out_].after <= done_ins_ && has_sum(next_out_)) {
+        take_words();
+        while (next_out_ < route_.outs.size() && route_.outs[next_out_].after <= done_ins_ && has_sum(next_out_) &&
+               !(route_.outs[next_out_].alone && !under_way_.empty())) {
             send(next_id(), actions);
             ++sent;
         }
+        if (given_up_) end_sum(actions);
         if (op_ == 0 && (!scaled() || done_ins_ < route_.ins.size())) work(next_id, actions);
         return sent;
     }
     bool is_of(const Folded& event) const { return op_ != 0 && event.id == op_; }
     bool is_of(const Mixed& event) const { return op_ != 0 && event.id == op_; }
     bool is_of(const Placed& event) const { return op_ != 0 && event.id == op_; }
+    bool is_of(const Summed& event) const { return op_ != 0 && event.id == op_; }
     bool is_of(const Taken& event) const;
     void on(const Folded& event, Actions& actions) { worked(event.accumulator, actions); }
     void on(const Mixed& event, Actions& actions) { worked(event.out, actions); }
     void on(const Placed& event, Actions& actions) { worked(event.weights, actions); }
+    void on(const Summed& event, Actions& actions);
     void on(const Taken& event);
 
     bool begun() const { return begun_; }
@@ -52,10 +63,19 @@ public:
     bool sent_all() const { return next_out_ == route_.outs.size() && under_way_.empty(); }
     /// What all wished for; for whom ready().
     std::int32_t wish() const { return wish_; }
-    /// The sum; the reference goes to the caller.
-    Slice take();
+    /// The sum, for whom ready(). It is there until give_up(), from when on only what is still to be sent needs it.
+    BufferId sum() const;
+    void give_up(Actions& actions) {
+        given_up_ = true;
+        end_sum(actions);
+    }
     /// Whose part it waits for; -1: nobody's.
     int waits_for() const;
+    /// The driver's library is at work on it.
+    bool in_library() const {
+        return op_ != 0 && scaled() && done_ins_ < route_.ins.size() &&
+               route_.ins[done_ins_].work == Route::Work::library;
+    }
     bool operator==(const Allreduce&) const = default;
 
 private:
@@ -72,11 +92,14 @@ private:
     void work(NextId&& next_id, Actions& actions);
     void fold(ActionId id, const Slice& part, double weight, const Range& what, Actions& actions);
     void worked(BufferId sum, Actions& actions);
+    void take_words();
+    void end_sum(Actions& actions);
 
-    int rank_ = 0;
+    int rank_ = 0, group_ = 0;
     std::int64_t number_ = 0;
     Range what_;
     Route route_;
+    bool given_up_ = false;
     bool begun_ = false, started_ = false;  ///< started_: the sum has the rank's own contribution, where it begins so
     BufferId own_ = no_buffer, sum_ = no_buffer;
     double weight_ = 1;
@@ -93,9 +116,16 @@ template <class NextId>
 void Allreduce::work(NextId&& next_id, Actions& actions) {
     if (!scaled()) return fold(next_id(), {own_, 0, 0}, weight_, what_, actions);
     const Route::In& in = route_.ins[done_ins_];
+    if (in.work == Route::Work::word) return;
+    if (in.work == Route::Work::library) {
+        actions.add<SumAll>(op_ = next_id(), number_, group_, std::exchange(sum_, no_buffer), in.what.first,
+                            in.what.count, wish_);
+        return;
+    }
     if (in.from == rank_) return fold(next_id(), {own_, 0, 0}, weight_, in.what, actions);
-    const auto come =
-        std::find_if(arrived_.begin(), arrived_.end(), [&](const Arrived& it) { return it.from == in.from; });
+    const auto come = std::find_if(arrived_.begin(), arrived_.end(), [&](const Arrived& it) {
+        return it.from == in.from && it.part.buffer != no_buffer;
+    });
     if (come == arrived_.end()) return;
     const Arrived it = *come;
     arrived_.erase(come);

@@ -8,19 +8,38 @@
 
 namespace rubato {
 
-CollectiveMonitor::CollectiveMonitor(const MonitorConfig& config)
-    : config_(config), books_(config.run), peers_(static_cast<std::size_t>(config.run.lambda)), last_(config.last) {}
+CollectiveMonitor::CollectiveMonitor(const MonitorConfig& config, const ServerState* state)
+    : config_(config), books_(config.run), peers_(static_cast<std::size_t>(config.run.lambda)), last_(config.last) {
+    if (state == nullptr) return;
+    books_.restore(*state);
+    last_id_ = state->last_id;
+    weights_version_ = state->version;
+    owed_ = state->pause > 0;
+    for (std::size_t worker = 0; worker < peers_.size(); ++worker) {
+        peers_[worker].told = state->begun[worker];
+        peers_[worker].next = state->version;
+    }
+}
 
 void CollectiveMonitor::step(Time now, const Event& event, Actions& actions) {
     std::visit([&](const auto& alternative) { on(now, alternative, actions); }, event);
 }
 
-// Workers begin by themselves.
+// Workers begin by themselves, but where they hold for the first evaluation.
 void CollectiveMonitor::on(Time now, const Start& event, Actions& actions) {
     weights_ = event.weights;
+    books_.start(now);
     if (config_.run.stop_ns) actions.add<SetTimer>(next_id(), *config_.run.stop_ns);
-    if (books_.evaluation_due()) books_.evaluate(now, next_id(), weights_, actions);
-    if (last_ == 0) pause(Status::finished, actions);
+    if (books_.evaluation_due() || std::exchange(owed_, false)) books_.evaluate(now, next_id(), weights_, actions);
+    if (const auto end = books_.end())  // where it goes on
+        pause(*end, actions);
+    else if (last_ >= 0 && books_.version() >= last_)
+        pause(Status::finished, actions);
+    try_go_onward(actions);
+}
+
+void CollectiveMonitor::try_go_onward(Actions& actions) {
+    if (config_.run.pause_to_evaluate && !paused_ && !books_.evaluating()) tell_all(Onward{books_.version()}, actions);
 }
 
 void CollectiveMonitor::on(Time now, const Delivered& event, Actions& actions) {
@@ -35,9 +54,9 @@ void CollectiveMonitor::on(Time now, const Delivered& event, Actions& actions) {
     } else if (const auto* made = std::get_if<Made>(&event.message)) {
         made_[made->version] = *made;
     } else if (const auto* iterated = std::get_if<Iterated>(&event.message)) {
-        actions.iterations.push_back({event.from - 1, *iterated});
+        iterations_[iterated->iteration].push_back({event.from - 1, *iterated});
     } else if (const auto* times = std::get_if<BucketTimes>(&event.message)) {
-        actions.buckets.push_back({event.from - 1, *times});
+        buckets_[times->iteration].push_back({event.from - 1, *times});
     } else if (const auto* model = std::get_if<Model>(&event.message)) {
         models_[model->version] = event.payload.buffer;
     } else if (const auto* pause = std::get_if<Pause>(&event.message)) {
@@ -52,40 +71,81 @@ void CollectiveMonitor::on(Time now, const Delivered& event, Actions& actions) {
     go_on(now, actions);
 }
 
+bool CollectiveMonitor::whole(std::int64_t iteration) const {
+    const auto has = [iteration](const auto& rows, int wanted) {
+        const auto found = rows.find(iteration);
+        return (found == rows.end() ? 0 : found->second.size()) >= static_cast<std::size_t>(wanted);
+    };
+    return has(rows_, computing_in(config_.data, iteration)) && has(iterations_, config_.workers) &&
+           has(buckets_, config_.workers * config_.buckets);
+}
+
+void CollectiveMonitor::state_version(const Made& made, Actions& actions) {
+    const auto sorted = [&made](auto& all) {
+        auto rows = std::move(all[made.version - 1]);
+        all.erase(made.version - 1);
+        std::stable_sort(rows.begin(), rows.end(), [](const auto& a, const auto& b) { return a.worker < b.worker; });
+        return rows;
+    };
+    auto gradients = sorted(rows_);
+    books_.apply(made.time_ns, gradients, made.learning_rate, actions);
+    for (const IterationRow& row : sorted(iterations_)) actions.iterations.push_back(row);
+    for (const BucketRow& row : sorted(buckets_)) actions.buckets.push_back(row);
+}
+
 // In their order: an evaluation is of the version that the books are at.
 void CollectiveMonitor::go_on(Time now, Actions& actions) {
-    while (taking_ == 0) {
-        if (evaluates_) {
-            const auto model = models_.find(books_.version());
-            if (model == models_.end() && weights_version_ != books_.version()) break;
-            if (model != models_.end() && weights_version_ != books_.version()) {
-                evaluate(now, actions);
-                break;
-            }
-            evaluates_ = false;
-            books_.evaluate(now, next_id(), weights_, actions);
-        }
-        const Version version = books_.version() + 1;
-        const auto made = made_.find(version);
-        const auto rows = rows_.find(version - 1);
-        const auto due = static_cast<std::size_t>(computing_in(config_.data, version - 1));
-        if (made == made_.end() || (rows == rows_.end() ? 0 : rows->second.size()) < due) break;
-        std::vector<GradientRow> stated;
-        if (rows != rows_.end()) stated = std::move(rows->second);
-        rows_.erase(version - 1);
-        std::sort(stated.begin(), stated.end(),
-                  [](const GradientRow& a, const GradientRow& b) { return a.worker < b.worker; });
-        books_.apply(made->second.time_ns, stated, made->second.learning_rate, actions);
-        made_.erase(version);
-        evaluates_ = books_.evaluation_due();
+    drop_models(actions);
+    while (taking_ == 0 && look_at_version(now, actions)) {
+        const auto found = made_.find(books_.version() + 1);
+        if (found == made_.end() || !whole(books_.version())) break;
+        const Made made = found->second;
+        made_.erase(found);
+        state_version(made, actions);
+        drop_models(actions);
+        owed_ = books_.evaluation_due() || owed_;
+        evaluates_ = owed_ && (!config_.run.pause_to_evaluate || made.held);
+        if (evaluates_) owed_ = false;
+        saves_ = made.savable && books_.save_due(now, paused_);
         if (!paused_)
             if (const auto end = books_.end()) pause(*end, actions);
     }
     try_finish(now, actions);
 }
 
+bool CollectiveMonitor::look_at_version(Time now, Actions& actions) {
+    if (!evaluates_ && !saves_) return true;
+    if (weights_version_ != books_.version()) {
+        if (models_.count(books_.version()) == 1) take_model(actions);
+        return false;
+    }
+    if (std::exchange(evaluates_, false)) books_.evaluate(now, next_id(), weights_, actions);
+    if (!std::exchange(saves_, false)) return true;
+    save(now, actions);
+    return false;
+}
+
+void CollectiveMonitor::save(Time now, Actions& actions) {
+    ServerState state = books_.state(now, next_id());
+    state.pause = owed_ ? 1 : 0;
+    books_.save(std::move(state), weights_, no_buffer, actions);
+}
+
+void CollectiveMonitor::on(Time now, const Saved& event, Actions& actions) {
+    books_.on(event);
+    go_on(now, actions);
+}
+
+// Which were to be saved while the one before was still being written.
+void CollectiveMonitor::drop_models(Actions& actions) {
+    while (taking_ == 0 && !models_.empty() && models_.begin()->first < books_.version()) {
+        let_go(models_.begin()->second, actions);
+        models_.erase(models_.begin());
+    }
+}
+
 // What the monitor has is replaced, so that an inbox slot is free again.
-void CollectiveMonitor::evaluate(Time, Actions& actions) {
+void CollectiveMonitor::take_model(Actions& actions) {
     const auto model = models_.find(books_.version());
     taken_version_ = model->first;
     Mix& mix = actions.add<Mix>();
@@ -114,6 +174,7 @@ void CollectiveMonitor::on(Time now, const Taken&, Actions& actions) {
 void CollectiveMonitor::on(Time now, const Evaluated& event, Actions& actions) {
     const auto end = books_.on(event, actions);
     if (end) pause(*end, actions);
+    try_go_onward(actions);
     try_finish(now, actions);
 }
 
@@ -123,6 +184,7 @@ void CollectiveMonitor::on(Time now, const TimerFired&, Actions& actions) {
 }
 
 void CollectiveMonitor::on(Time now, const Interrupted&, Actions& actions) {
+    books_.interrupt();
     pause(Status::interrupted, actions);
     try_finish(now, actions);
 }
@@ -147,13 +209,15 @@ void CollectiveMonitor::try_stop(Actions& actions) {
 }
 
 void CollectiveMonitor::try_finish(Time now, Actions& actions) {
-    if (finished_ || !stopping_ || taking_ != 0 || evaluates_ || sends_under_way_ > 0) return;
+    if (finished_ || !stopping_ || taking_ != 0 || evaluates_ || saves_ || sends_under_way_ > 0) return;
     for (const Peer& it : peers_)
         if (!it.bye || it.told < it.expected) return;
     if (books_.version() < last_) return;
-    if (models_.count(books_.version()) == 1) return evaluate(now, actions);  // which may be the last weights
+    if (models_.count(books_.version()) == 1) return take_model(actions);  // which may be the last weights
+    // Before the evaluation of the end, which the run that goes on has none of.
+    if (books_.interrupted() && weights_version_ == books_.version() && books_.save_due(now, false)) save(now, actions);
     if (books_.final_evaluation_due()) books_.evaluate(now, next_id(), weights_, actions);
-    if (books_.evaluating()) return;
+    if (books_.evaluating() || books_.saving()) return;
     finished_ = true;
     let_go(weights_, actions);
     actions.list.emplace_back(books_.finish(status_));
@@ -177,6 +241,10 @@ void CollectiveMonitor::on(Time, const PeerLost& event, Actions& actions) {
 void CollectiveMonitor::on(Time, const Abandoned& event, Actions& actions) {
     for (const auto& [iteration, rows] : rows_) JointBooks::leave_over(rows, actions);
     rows_.clear();
+    for (const auto& [iteration, rows] : std::exchange(iterations_, {}))
+        actions.iterations.insert(actions.iterations.end(), rows.begin(), rows.end());
+    for (const auto& [iteration, rows] : std::exchange(buckets_, {}))
+        actions.buckets.insert(actions.buckets.end(), rows.begin(), rows.end());
     finished_ = true;
     actions.list.emplace_back(Finish{event.status});
 }
@@ -188,7 +256,8 @@ void CollectiveMonitor::on(Time, const Other&, Actions&) {
 
 std::string CollectiveMonitor::waiting() const {
     if (finished_) return "";
-    if (evaluates_) return "waits for the weights of version " + std::to_string(books_.version());
+    if (evaluates_ || saves_) return "waits for the weights of version " + std::to_string(books_.version());
+    if (stopping_ && books_.saving()) return "waits for its checkpoint to be written";
     if (stopping_) return "waits for the last words of the workers";
     if (paused_) return "waits until all workers have said what they have begun";
     return "waits for what workers tell of their steps";

@@ -10,13 +10,22 @@
 
 namespace rubato {
 
-CollectiveWorker::CollectiveWorker(const CollectiveConfig& config)
+CollectiveWorker::CollectiveWorker(const CollectiveConfig& config, const WorkerState& its, std::int64_t samples)
     : config_(config),
+      version_(its.version),
+      iteration_(its.version),
+      gradients_(its.begun),
+      applied_samples_(samples),
       delay_(config.spec.adaptive ? DelayChoice(config.spec.max_delay, config.spec.adapt_every)
                                   : DelayChoice(config.spec.mode == CollectiveMode::delayed ? config.spec.delay : 0)),
-      last_(config.last) {
+      saving_(config.checkpoint),
+      handed_over_(its.version),
+      kept_(its.version),
+      holds_(config.pauses),
+      last_(config.last),
+      books_(its.books) {
     books_.worker = config.worker;
-    if (config.evaluate_every_epochs) next_evaluation_ = *config.evaluate_every_epochs;
+    evaluation_due();  // those up to here are the monitor's alone
 }
 
 void CollectiveWorker::step(Time now, const Event& event, Actions& actions) {
@@ -30,6 +39,7 @@ void CollectiveWorker::on(Time now, const Start& event, Actions& actions) {
     weights_ = event.weights;
     books_.idle_ns += std::max<Time>(0, now - books_.sum_ns());
     since_ns_ = now;
+    saving_.start({now, version_, epoch()});
     if (config_.buckets.size() == 1) return begin_iteration(now, actions);
     // Buckets are applied one after the other in the same place, which has to be its own.
     phase_ = Phase::beginning;
@@ -39,8 +49,7 @@ void CollectiveWorker::on(Time now, const Start& event, Actions& actions) {
 }
 
 double CollectiveWorker::rate() const {
-    return scheduled_rate(config_.optimizer,
-                          static_cast<double>(applied_samples_) / static_cast<double>(config_.data.samples));
+    return scheduled_rate(config_.optimizer, epoch());
 }
 
 void CollectiveWorker::begin_iteration(Time now, Actions& actions) {
@@ -50,18 +59,22 @@ void CollectiveWorker::begin_iteration(Time now, Actions& actions) {
         if (over_) iteration_ = last_;
         return try_leave(actions);
     }
-    if (last_ >= 0 && iteration_ >= last_) {  // what is under way is drained
-        to_apply_ = flights_.size();
-        if (to_apply_ > 0) {
-            phase_ = Phase::waiting;
-            return apply(now, actions);
-        }
-        if (config_.hands_over && handed_over_ < version_) return hand_over(now, actions);
+    const bool ends = last_ >= 0 && iteration_ >= last_;
+    if ((ends || holds_) && !flights_.empty()) return drain(now, actions);
+    if (ends) {
+        const bool saves = config_.checkpoint.any() && kept_ < version_;
+        if (config_.hands_over && (handed_over_ < version_ || saves)) return hand_over(now, saves, actions);
         return try_leave(actions);
     }
+    if (holds_ && onward_ < version_) {
+        phase_ = Phase::holding;
+        return;
+    }
+    holds_ = false;
     if (paused_) return;
     const std::int64_t iteration = iteration_++;
     told_ = {};
+    iterates_ = true;
     told_.iteration = iteration;
     told_.in_flight = static_cast<std::int32_t>(flights_.size());
     told_.delay = delay_.delay();
@@ -81,7 +94,8 @@ void CollectiveWorker::begin_iteration(Time now, Actions& actions) {
         if (!communicates()) continue;
         const auto bytes = static_cast<std::int64_t>(static_cast<double>(range.count) * config_.bytes_of_one);
         part.reduce = Allreduce(algorithm_for(config_.spec, bytes), config_.worker, config_.data.lambda,
-                                iteration * buckets + number, range);
+                                iteration * buckets + number, range, bytes > long_bytes,
+                                static_cast<int>(iteration % sums_at_once(config_.spec)));
     }
     if (batch.count == 0) {  // it adds nothing to the sum of the others
         phase_ = Phase::zeroing;
@@ -147,46 +161,6 @@ void CollectiveWorker::take_whole(Time now, BufferId gradient, Actions& actions)
     apply(now, actions);
 }
 
-// One bucket after the other, in the order of the backward pass, which is the same for all.
-void CollectiveWorker::reduce(Time now, Actions& actions) {
-    if (!communicates()) return;
-    Flight& flight = flights_.back();
-    if (!layer_wise() && !started_) return;
-    for (Part& part : flight.parts) {
-        if (!part.there) break;
-        if (!part.reduce.begun()) {
-            part.times.reduce_begin_ns = now;
-            const bool decides = delay_.decides_in(flight.iteration);
-            part.reduce.begin(flight.gradient, flight.weight, decides ? delay_.propose() : 0);
-            for (const Delivered& event : early_)
-                if (const Chunk& chunk = std::get<Chunk>(event.message); chunk.number == part.reduce.number())
-                    part.reduce.come(event.from - 1, event.payload, chunk);
-            std::erase_if(early_, [&](const Delivered& event) {
-                return std::get<Chunk>(event.message).number == part.reduce.number();
-            });
-        }
-        sends_under_way_ += part.reduce.go_on([this] { return next_id(); }, actions);
-        if (part.reduce.ready() && part.times.reduce_end_ns == 0) part.times.reduce_end_ns = now;
-        if (!part.reduce.over()) break;
-    }
-}
-
-void CollectiveWorker::go_on(Time now, Actions& actions) {
-    for (Flight& flight : flights_) {
-        const bool last = &flight == &flights_.back();
-        if (last) {
-            reduce(now, actions);
-            continue;
-        }
-        for (Part& part : flight.parts) {
-            sends_under_way_ += part.reduce.go_on([this] { return next_id(); }, actions);
-            if (part.reduce.ready() && part.times.reduce_end_ns == 0) part.times.reduce_end_ns = now;
-        }
-    }
-    if (phase_ == Phase::waiting) apply(now, actions);
-    if (phase_ == Phase::resting) try_leave(actions);
-}
-
 int CollectiveWorker::next_part(const Flight& flight) const {
     const auto ready = [&](const Part& part) { return part.there && (!communicates() || part.reduce.ready()); };
     const auto& parts = flight.parts;
@@ -216,14 +190,13 @@ void CollectiveWorker::apply(Time now, Actions& actions) {
     phase_ = Phase::stepping;
     Part& part = flight.parts[static_cast<std::size_t>(applying_)];
     part.times.apply_begin_ns = now;
-    const BufferId sum = communicates() ? part.reduce.take().buffer : flight.gradient;
+    const BufferId sum = communicates() ? part.reduce.sum() : flight.gradient;
     const auto first_part = static_cast<std::int32_t>(actions.parts.size());
     const auto first_step = static_cast<std::int32_t>(actions.steps.size());
     actions.parts.push_back({sum, 1, version_, 0, -1});
     actions.steps.push_back({first_part, 1, rate(), -1});
     Update& update =
         actions.add<Update>(work_ = next_id(), std::exchange(weights_, no_buffer), version_, first_step, 1);
-    summed_ = sum;
     if (flight.parts.size() == 1) return;
     update.first = config_.buckets[static_cast<std::size_t>(applying_)].range.first;
     update.count = config_.buckets[static_cast<std::size_t>(applying_)].range.count;
@@ -237,8 +210,7 @@ void CollectiveWorker::on(Time now, const Applied& event, Actions& actions) {
     Part& part = flight.parts[static_cast<std::size_t>(applying_)];
     part.applied = true;
     part.times.apply_end_ns = now;
-    if (communicates()) let_go(summed_, actions);
-    summed_ = no_buffer;
+    if (communicates()) part.reduce.give_up(actions);
     if (config_.traces_buckets) tell(part.times, actions);
     phase_ = Phase::waiting;
     if (std::all_of(flight.parts.begin(), flight.parts.end(), [](const Part& it) { return it.applied; }))
@@ -258,20 +230,41 @@ void CollectiveWorker::applied_all(Time now, Actions& actions) {
         if (communicates() && !part.reduce.over()) closing_.push_back(std::move(part.reduce));
     flights_.pop_front();
     --to_apply_;
-    if (config_.worker == 0) tell(Made{version_, now, with}, actions);
-    const double epoch = static_cast<double>(applied_samples_) / static_cast<double>(config_.data.samples);
-    bool due = false;
-    if (config_.evaluate_every_epochs)
-        for (; next_evaluation_ <= epoch; next_evaluation_ += *config_.evaluate_every_epochs) due = true;
-    if (config_.hands_over && due) return hand_over(now, actions);
+    const bool due = evaluation_due();
+    holds_ = holds_ || (due && config_.pauses);
+    const Progress at{now, version_, epoch()};
+    const bool saves = config_.hands_over && saving_.due(at);
+    if (saves) saving_.start(at);
+    const bool held = holds_ && flights_.empty();
+    const bool hands_over = saves || (config_.hands_over && (config_.pauses ? held : due));
+    if (config_.worker == 0) tell(Made{version_, now, with, saves, held}, actions);
+    if (hands_over) return hand_over(now, saves, actions);
     apply(now, actions);
 }
 
-// A copy: steps go on meanwhile, in the place of what they are taken from.
-void CollectiveWorker::hand_over(Time now, Actions& actions) {
+bool CollectiveWorker::evaluation_due() {
+    bool due = false;
+    if (config_.evaluate_every_epochs)
+        for (; next_evaluation_ <= epoch(); next_evaluation_ += *config_.evaluate_every_epochs) due = true;
+    return due;
+}
+
+void CollectiveWorker::drain(Time now, Actions& actions) {
+    to_apply_ = flights_.size();
+    phase_ = Phase::waiting;
+    apply(now, actions);
+}
+
+// A copy: steps go on meanwhile, in the place of what they are taken from. It is also what ends after the state of the
+// optimizer is kept.
+void CollectiveWorker::hand_over(Time now, bool saves, Actions& actions) {
     book(now);
     phase_ = Phase::copying;
-    handed_over_ = version_;
+    if (saves) {
+        kept_ = version_;
+        actions.add<KeepState>(version_);
+    }
+    sends_copy_ = std::exchange(handed_over_, version_) < version_;
     Mix& mix = actions.add<Mix>();
     mix.id = work_ = next_id();
     mix.add(weights_, 1);
@@ -279,7 +272,7 @@ void CollectiveWorker::hand_over(Time now, Actions& actions) {
 
 void CollectiveWorker::end_iteration(Time now, Actions& actions) {
     book(now);
-    if (told_.computed_ns > 0) {  // not while it drains
+    if (std::exchange(iterates_, false)) {  // not while it drains
         told_.end_ns = now;
         told_.version = version_;
         // Not of one in which the delay has changed.
@@ -306,73 +299,13 @@ void CollectiveWorker::on(Time now, const Delivered& event, Actions& actions) {
         last_ = stop->version;
         paused_ = false;
         over_ = true;
-        if (phase_ == Phase::resting) begin_iteration(now, actions);
+        if (phase_ == Phase::resting || phase_ == Phase::holding) begin_iteration(now, actions);
+    } else if (const auto* onward = std::get_if<Onward>(&event.message)) {
+        onward_ = std::max(onward_, onward->version);
+        if (phase_ == Phase::holding) begin_iteration(now, actions);
     } else {
         throw std::logic_error("a worker without a server was sent a message that is not for one");
     }
-}
-
-template <class Completion>
-Allreduce* CollectiveWorker::reduce_of(const Completion& event) {
-    for (Flight& flight : flights_)
-        for (Part& part : flight.parts)
-            if (part.reduce.is_of(event)) return &part.reduce;
-    for (Allreduce& reduce : closing_)
-        if (reduce.is_of(event)) return &reduce;
-    return nullptr;
-}
-
-void CollectiveWorker::on(Time now, const Folded& event, Actions& actions) {
-    if (phase_ == Phase::zeroing && event.id == work_) return take_whole(now, event.accumulator, actions);
-    Allreduce* const reduce = reduce_of(event);
-    if (reduce == nullptr) throw std::logic_error("a sum that the worker did not ask for");
-    reduce->on(event, actions);
-    go_on(now, actions);
-}
-
-void CollectiveWorker::on(Time now, const Placed& event, Actions& actions) {
-    Allreduce* const reduce = reduce_of(event);
-    if (reduce == nullptr) throw std::logic_error("a copy that the worker did not ask for");
-    reduce->on(event, actions);
-    go_on(now, actions);
-}
-
-void CollectiveWorker::on(Time now, const Mixed& event, Actions& actions) {
-    if (Allreduce* const reduce = reduce_of(event)) {
-        reduce->on(event, actions);
-        return go_on(now, actions);
-    }
-    if (phase_ == Phase::beginning && event.id == work_) {
-        let_go(weights_, actions);
-        weights_ = event.out;
-        return begin_iteration(now, actions);
-    }
-    if (phase_ != Phase::copying || event.id != work_) throw std::logic_error("a sum that the worker did not ask for");
-    book(now);
-    phase_ = Phase::waiting;
-    ++sends_under_way_;
-    actions.add<Send>(next_id(), 0, Channel::weights, Message(Model{handed_over_, 0, 0, 0}),
-                      Slice{event.out, 0, config_.parameters});
-    actions.add<Release>(event.out);
-    apply(now, actions);
-}
-
-void CollectiveWorker::on(Time now, const Taken& event, Actions& actions) {
-    --sends_under_way_;
-    std::erase_if(told_of_, [&](const auto& it) { return it.first == event.id; });
-    if (event.id == bye_) {
-        book(now);
-        phase_ = Phase::finished;
-        actions.workers.push_back(books_);
-        let_go(weights_, actions);
-        actions.add<Finish>();
-        return;
-    }
-    if (Allreduce* const reduce = reduce_of(event)) {
-        reduce->on(event);
-        std::erase_if(closing_, [](const Allreduce& it) { return it.sent_all(); });
-    }
-    go_on(now, actions);
 }
 
 template <class Other>

@@ -11,6 +11,7 @@
 #include "core/collective/allreduce.hpp"
 #include "core/collective/delay_choice.hpp"
 #include "core/collective/plan.hpp"
+#include "core/saving.hpp"
 
 #include <deque>
 #include <string>
@@ -27,15 +28,18 @@ struct CollectiveConfig {
     std::vector<Bucket> buckets;  ///< of make_buckets
     double bytes_of_one = 4;      ///< of a gradient message, by element
     std::int64_t last = -1;       ///< iterations of the run; -1: until the monitor says so
-    bool hands_over = false;      ///< worker 0 of a run that learns: the monitor evaluates its replica
+    bool hands_over = false;      ///< worker 0: the monitor evaluates or saves its replica
     std::optional<double> evaluate_every_epochs;
+    bool pauses = false;  ///< all hold while a version is evaluated, with nothing in flight
+    CheckpointSpec checkpoint;
     bool traces_buckets = false;  ///< tells the monitor of each
     bool operator==(const CollectiveConfig&) const = default;
 };
 
 class CollectiveWorker {
 public:
-    explicit CollectiveWorker(const CollectiveConfig& config);
+    /// its: what it goes on from, at its.version of the replica, of which `samples` have been applied.
+    explicit CollectiveWorker(const CollectiveConfig& config, const WorkerState& its = {}, std::int64_t samples = 0);
 
     void step(Time now, const Event& event, Actions& actions);
     std::string waiting() const;
@@ -46,10 +50,20 @@ public:
     bool operator==(const CollectiveWorker&) const = default;
 
 private:
-    /// Copies the weights that it begins from; makes a gradient of nothing, where it has no batch; a gradient; for
-    /// allreduces; a step; copying its replica for the monitor; until the monitor says whether there are more
-    /// iterations.
-    enum class Phase : std::uint8_t { beginning, zeroing, computing, waiting, stepping, copying, resting, finished };
+    /// Copies the weights that it begins from; holds while a version is evaluated; makes a gradient of nothing, where
+    /// it has no batch; a gradient; for allreduces; a step; copying its replica for the monitor; until the monitor says
+    /// whether there are more iterations.
+    enum class Phase : std::uint8_t {
+        beginning,
+        holding,
+        zeroing,
+        computing,
+        waiting,
+        stepping,
+        copying,
+        resting,
+        finished
+    };
     /// A bucket of a gradient.
     struct Part {
         Allreduce reduce;
@@ -75,6 +89,7 @@ private:
     void on(Time now, const Folded& event, Actions& actions);
     void on(Time now, const Placed& event, Actions& actions);
     void on(Time now, const Mixed& event, Actions& actions);
+    void on(Time now, const Summed& event, Actions& actions);
     void on(Time now, const Applied& event, Actions& actions);
     void on(Time now, const Abandoned& event, Actions& actions);
     /// Events that it is not told of.
@@ -86,6 +101,10 @@ private:
     bool takes_part() const { return communicates() || batch_of(config_.data, config_.worker, 0).count > 0; }
     bool layer_wise() const { return config_.spec.mode == CollectiveMode::layer_wise; }
     void begin_iteration(Time now, Actions& actions);
+    void drain(Time now, Actions& actions);
+    /// Whether an evaluation of its version is due; each is due once.
+    bool evaluation_due();
+    double epoch() const { return static_cast<double>(applied_samples_) / static_cast<double>(config_.data.samples); }
     void take_whole(Time now, BufferId gradient, Actions& actions);
     /// Begins the allreduces of the last flight that may begin; others of it go on.
     void reduce(Time now, Actions& actions);
@@ -96,7 +115,8 @@ private:
     int next_part(const Flight& flight) const;
     void applied_all(Time now, Actions& actions);
     void end_iteration(Time now, Actions& actions);
-    void hand_over(Time now, Actions& actions);
+    /// saves: with the state of its optimizer.
+    void hand_over(Time now, bool saves, Actions& actions);
     void try_leave(Actions& actions);
     /// The allreduce that an event is of; null: none.
     template <class Completion>
@@ -123,18 +143,22 @@ private:
     std::deque<Flight> flights_;        ///< the oldest first
     std::size_t to_apply_ = 0;          ///< of these, in this iteration
     bool started_ = false;              ///< the allreduces of the last one are begun
-    int applying_ = -1;                 ///< part of the first flight,
-    BufferId summed_ = no_buffer;       ///< and its sum
+    int applying_ = -1;                 ///< part of the first flight
     DelayChoice delay_;
     Push record_;                                     ///< of its last gradient
     std::vector<std::pair<ActionId, Push>> told_of_;  ///< under way to the monitor
     ActionId compute_ = 0, work_ = 0, bye_ = 0;
     BufferId copy_ = no_buffer;  ///< of its replica, on its way to the monitor
     double next_evaluation_ = 0;
-    Version handed_over_ = 0;
-    std::vector<Delivered> early_;    ///< of allreduces that it has not begun
-    std::vector<Allreduce> closing_;  ///< whose sum it has, and whose sends are not all taken
+    Saving saving_;                       ///< when a version may be saved
+    Version handed_over_ = 0, kept_ = 0;  ///< kept_: with the state of its optimizer
+    bool sends_copy_ = false;             ///< that it makes
+    bool holds_ = false;                  ///< as soon as nothing is in flight
+    Version onward_ = -1;                 ///< up to here it need not hold any more
+    std::vector<Delivered> early_;        ///< of allreduces that it has not begun
+    std::vector<Allreduce> closing_;      ///< whose sum it has, and whose sends are not all taken
     Iterated told_;
+    bool iterates_ = false;               ///< and has not told of it yet
     std::int64_t last_ = -1;              ///< iterations of the run
     bool paused_ = false, over_ = false;  ///< over_: the monitor has said which iteration is the last
     std::int64_t sends_under_way_ = 0;

@@ -30,6 +30,7 @@ Time& CollectiveWorker::account(WorkerRow& books) const {
         case Phase::computing:
         case Phase::stepping: return books.compute_ns;
         case Phase::waiting: return books.push_moving_ns;
+        case Phase::holding: return books.policy_wait_ns;
         case Phase::beginning:
         case Phase::copying:
         case Phase::resting:
@@ -66,6 +67,7 @@ void CollectiveWorker::on(Time now, const Abandoned&, Actions& actions) {
 std::string CollectiveWorker::waiting() const {
     switch (phase_) {
         case Phase::beginning: return "copies the weights that it begins from";
+        case Phase::holding: return "holds while version " + std::to_string(version_) + " is evaluated";
         case Phase::zeroing: return "makes a gradient of nothing";
         case Phase::computing: return "computes gradient " + std::to_string(record_.worker_seq);
         case Phase::stepping: return "applies gradient " + std::to_string(flights_.front().iteration);
@@ -77,10 +79,13 @@ std::string CollectiveWorker::waiting() const {
         case Phase::waiting: break;
     }
     for (const Flight& flight : flights_)
-        for (const Part& part : flight.parts)
+        for (const Part& part : flight.parts) {
             if (const int rank = part.reduce.waits_for(); rank >= 0)
                 return "waits for worker " + std::to_string(rank) + "'s part of the sum of gradients " +
                        std::to_string(flight.iteration);
+            if (part.reduce.in_library())
+                return "waits for the sum of gradients " + std::to_string(flight.iteration) + " of all workers";
+        }
     return "waits for the sum of gradients";
 }
 

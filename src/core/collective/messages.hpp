@@ -68,12 +68,27 @@ struct Made {
     Version version = 0;
     Time time_ns = 0;
     double learning_rate = 0;
+    bool savable = false;  ///< the monitor is sent its weights, and the state that belongs to them is kept
+    bool held = false;     ///< nothing is in flight, and workers hold for its evaluation
     bool operator==(const Made&) const = default;
     template <class Self, class F>
     static void each(Self& self, F&& field) {
         field("version", self.version);
         field("time_ns", self.time_ns);
         field("learning_rate", self.learning_rate);
+        field("savable", Rare{self.savable, false});
+        field("held", Rare{self.held, false});
+    }
+};
+
+/// Monitor to worker: who holds at that version, for its evaluation, goes on.
+struct Onward {
+    static constexpr std::string_view kind = "onward";
+    Version version = 0;
+    bool operator==(const Onward&) const = default;
+    template <class Self, class F>
+    static void each(Self& self, F&& field) {
+        field("version", self.version);
     }
 };
 

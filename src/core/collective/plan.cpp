@@ -73,10 +73,12 @@ std::vector<Bucket> make_buckets(const Scenario& scenario, std::int64_t paramete
     return buckets;
 }
 
+int sums_at_once(const CollectiveSpec& spec) {
+    return 1 + (spec.adaptive ? spec.max_delay : spec.mode == CollectiveMode::delayed ? spec.delay : 0);
+}
+
 int gradient_slots(const ProtocolSpec& protocol) {
-    const CollectiveSpec& spec = protocol.collective;
-    if (!protocol.reduces()) return 1;
-    return 2 * (1 + (spec.adaptive ? spec.max_delay : spec.mode == CollectiveMode::delayed ? spec.delay : 0));
+    return protocol.reduces() ? 2 * sums_at_once(protocol.collective) : 1;
 }
 
 AllreduceAlgorithm algorithm_for(const CollectiveSpec& spec, std::int64_t bytes) {

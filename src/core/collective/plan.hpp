@@ -31,8 +31,14 @@ std::vector<Bucket> make_buckets(const Scenario& scenario, std::int64_t paramete
 /// keeps another one waiting.
 int gradient_slots(const ProtocolSpec& protocol);
 
+/// How many gradients may be under way to their sums at once. Sums of the driver's library go by groups, one for each.
+int sums_at_once(const CollectiveSpec& spec);
+
 /// Bytes of an element in a gradient message: of cost.push_bytes, or, where that says nothing, of the gradient itself.
 double bytes_of_element(const Scenario& scenario, std::int64_t parameters);
+
+/// Messages of more bytes are long: what they take is more than the latency of a word that keeps their links free.
+constexpr std::int64_t long_bytes = 65536;
 
 /// The algorithm for a message of so many bytes.
 AllreduceAlgorithm algorithm_for(const CollectiveSpec& spec, std::int64_t bytes);

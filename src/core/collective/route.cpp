@@ -17,10 +17,10 @@ std::vector<Range> parts_of(const Range& what, int parts) {
 
 class Builder {
 public:
-    Builder(int rank, int size, const Range& what) : rank_(rank), size_(size), what_(what) {}
+    Builder(int rank, int size, const Range& what, bool paced) : rank_(rank), size_(size), what_(what), paced_(paced) {}
 
-    void out(int to, const Range& what, bool own = false) {
-        if (what.count > 0) route_.outs.push_back({to, what, route_.ins.size(), own});
+    void out(int to, const Range& what, bool own = false, bool alone = false) {
+        if (what.count > 0) route_.outs.push_back({to, what, route_.ins.size(), own, alone});
     }
     void in(int from, const Range& what, Route::Work work) {
         if (what.count > 0) route_.ins.push_back({from, what, work});
@@ -42,6 +42,7 @@ private:
 
     int rank_, size_;
     Range what_;
+    bool paced_;
     Route route_;
 };
 
@@ -70,7 +71,8 @@ void Builder::ring() {
     }
 }
 
-// Binomial, up to rank 0 and down again.
+// Binomial, up to rank 0 and down again: to one child after the other, that with most below it first. All at once they
+// would share the link, and those who have to pass the sum on would have it last.
 void Builder::tree() {
     const std::vector<int> children = reduce_children(rank_, size_);
     for (const int child : children) in(child, what_, Route::Work::fold);
@@ -78,7 +80,7 @@ void Builder::tree() {
         out(parent, what_);
         in(parent, what_, Route::Work::place);
     }
-    for (auto child = children.rbegin(); child != children.rend(); ++child) out(*child, what_);
+    for (auto child = children.rbegin(); child != children.rend(); ++child) out(*child, what_, false, true);
 }
 
 template <class Exchange>
@@ -91,6 +93,12 @@ void Builder::among_power_of_two(Exchange&& exchange) {
         return in(rank_ + 1, what_, Route::Work::place);
     }
     if (rank_ < 2 * beyond) in(rank_ - 1, what_, Route::Work::fold);
+    if (paced_ && beyond > 0 && what_.count > 0) {
+        const Range nothing{what_.first, 0};
+        for (int other = rank_ / 2; rank_ < 2 * beyond && other < ranks - beyond; other += beyond)
+            route_.outs.push_back({2 * beyond + other, nothing, route_.ins.size()});
+        if (rank_ >= 2 * beyond) route_.ins.push_back({2 * (rank_ % beyond) + 1, nothing, Route::Work::word});
+    }
     const auto here = [&](int rank) { return rank < beyond ? 2 * rank + 1 : rank + beyond; };
     exchange(rank_ < 2 * beyond ? rank_ / 2 : rank_ - beyond, ranks, here);
     if (rank_ < 2 * beyond) out(rank_ - 1, what_);
@@ -133,8 +141,8 @@ void Builder::rabenseifner() {
 
 }  // namespace
 
-Route make_route(AllreduceAlgorithm algorithm, int rank, int size, const Range& what) {
-    Builder builder(rank, size, what);
+Route make_route(AllreduceAlgorithm algorithm, int rank, int size, const Range& what, bool paced) {
+    Builder builder(rank, size, what, paced);
     if (size == 1) return builder.take();
     switch (algorithm) {
         case AllreduceAlgorithm::ordered: builder.ordered(); break;
@@ -142,6 +150,7 @@ Route make_route(AllreduceAlgorithm algorithm, int rank, int size, const Range& 
         case AllreduceAlgorithm::recursive_doubling: builder.recursive_doubling(); break;
         case AllreduceAlgorithm::rabenseifner: builder.rabenseifner(); break;
         case AllreduceAlgorithm::tree: builder.tree(); break;
+        case AllreduceAlgorithm::native: builder.in(-1, what, Route::Work::library); break;
     }
     return builder.take();
 }

@@ -6,6 +6,7 @@
 //   recursive doubling  log2(n) (a + M b)
 //   rabenseifner        2 log2(n) a + 2 (n - 1) / n M b
 //   tree (binomial)     2 log2(n) (a + M b)
+//   native              whatever the library makes of it
 #pragma once
 
 #include "core/shards.hpp"
@@ -22,16 +23,19 @@ struct Route {
         int to = 0;
         Range what;
         std::size_t after = 0;
-        bool own = false;  ///< the rank's own contribution as it is, not what has been summed
+        bool own = false;    ///< the rank's own contribution as it is, not what has been summed
+        bool alone = false;  ///< not before those ahead of it are taken, so that they have the link for themselves
         bool operator==(const Out&) const = default;
     };
     enum class Work : std::uint8_t {
-        fold,   ///< is added to the sum, in its place, which was not sent to anybody yet
-        renew,  ///< is added to the sum, which may be under way to somebody and stays as it is there
-        place   ///< is the sum of all
+        fold,    ///< is added to the sum, in its place, which was not sent to anybody yet
+        renew,   ///< is added to the sum, which may be under way to somebody and stays as it is there
+        place,   ///< is the sum of all
+        word,    ///< nothing: the sender is ready for what comes next
+        library  ///< becomes the sum of all, by the library of the driver
     };
     struct In {
-        int from = 0;  ///< the rank itself: its own contribution
+        int from = 0;  ///< the rank itself: its own contribution; library: -1
         Range what;
         Work work = Work::fold;
         bool operator==(const In&) const = default;
@@ -44,7 +48,8 @@ struct Route {
 
 /// rank: 0 to size - 1 of `size` that add up `what`. Parts without elements are sent by nobody and waited for by
 /// nobody. All ranks end with the same bits. ordered: each element is summed in the order of the ranks, however many
-/// there are and whatever `what` is a part of.
-Route make_route(AllreduceAlgorithm algorithm, int rank, int size, const Range& what);
+/// there are and whatever `what` is a part of. paced: ranks that have nobody beyond a power of two to wait for wait for
+/// the word of one that has, so that their messages do not share a link with those; it costs a latency.
+Route make_route(AllreduceAlgorithm algorithm, int rank, int size, const Range& what, bool paced = false);
 
 }  // namespace rubato

@@ -49,6 +49,14 @@ public:
     /// Takes back a receive that nothing has come for; if something has, it is done all the same.
     virtual void cancel(Ticket receive) = 0;
 
+    /// Starts a sum, or the largest, of what all ranks have there, which is there in the end: with the same bits
+    /// everywhere. All ranks start those of a group in the same order; groups do not wait for each other. The memory
+    /// must stay as it is until its completion, whose `from` and `bytes` say nothing.
+    virtual Ticket sum(int group, float* data, std::size_t count) = 0;
+    virtual Ticket largest(int group, std::int32_t* number) = 0;
+    /// Before the first of them: there are groups 0 to groups - 1. All ranks together; blocking.
+    virtual void open_groups(int groups) = 0;
+
     /// All ranks together, in the same order everywhere; blocking.
     virtual void broadcast(void* data, std::size_t bytes) = 0;  ///< from rank 0
     virtual void barrier() = 0;

@@ -208,6 +208,8 @@ bool Mail::progress(Time now) {
                 break;
             case Purpose::Kind::payload_in: piece_came(inboxes_[index], now); break;
             case Purpose::Kind::word: break;
+            case Purpose::Kind::wish: wish_came(sums_[index]); break;
+            case Purpose::Kind::sum: sum_came(sums_[index]); break;
             case Purpose::Kind::none: throw std::logic_error("the library is done with what nobody asked for");
         }
     }

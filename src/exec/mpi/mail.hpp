@@ -51,6 +51,8 @@ public:
     void word(int rank, int tag, const char& what) {
         expect(fabric_.send(rank, tag, &what, 1, false), {Purpose::Kind::word});
     }
+    /// Has the library add up what all ranks ask for; its memory is the office's. Before the first one: open_groups.
+    void sum(RoleId role, const SumAll& action);
     /// Lets the library work and deals with what is done; whether anything was.
     bool progress(Time now);
     /// A slot of the inbox that PostOffice knows by this number is free.
@@ -70,8 +72,17 @@ public:
 private:
     /// What a ticket stands for.
     struct Purpose {
-        enum class Kind : std::uint8_t { none, note_in, note_out, payload_in, payload_out, word } kind = Kind::none;
-        std::int32_t index = 0;  ///< of the note, inbox or outgoing payload
+        enum class Kind : std::uint8_t {
+            none,
+            note_in,
+            note_out,
+            payload_in,
+            payload_out,
+            word,
+            wish,
+            sum
+        } kind = Kind::none;
+        std::int32_t index = 0;  ///< of the note, inbox, outgoing payload or sum
     };
     struct OutNote {
         std::unique_ptr<char[]> bytes;
@@ -85,6 +96,16 @@ private:
         BufferId buffer = no_buffer;  ///< held; no_buffer where it rode in its note
         int pieces = 0;               ///< not yet sent
         bool taken = false;
+        bool flows = false;
+    };
+    /// A sum of all ranks, by the library.
+    struct Sum {
+        RoleId role = 0;
+        ActionId id = 0;
+        BufferId buffer = no_buffer;
+        std::int32_t wish = 0;  ///< the largest of all, once that is there: then all ranks have begun
+        int pieces = 0;         ///< still to come, the wish among them
+        bool is_long = false;
         bool flows = false;
     };
     struct Announced {
@@ -135,6 +156,8 @@ private:
     void flows(const Note& note);
     void taken(const Note& note);
     void finish(std::int32_t index);
+    void wish_came(Sum& sum);
+    void sum_came(Sum& sum);
     std::int32_t new_payload();
     Inbox& inbox(const Note& note, int rank);
     std::span<char> bytes_of(BufferId buffer, const Slice& shape);
@@ -164,6 +187,7 @@ private:
     std::vector<std::int32_t> free_notes_;
     std::deque<OutPayload> payloads_out_;
     std::vector<std::int32_t> free_payloads_;
+    std::deque<Sum> sums_;
     std::map<std::pair<RoleId, ActionId>, std::int32_t> by_action_;  ///< payloads that are not yet taken
     std::map<Key, std::int32_t> index_;
     std::map<Key, Slice> shapes_;  ///< of what this rank sends

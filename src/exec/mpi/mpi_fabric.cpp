@@ -6,6 +6,7 @@
 
 #include <cstdlib>
 #include <limits>
+#include <utility>
 
 namespace rubato::exec {
 namespace {
@@ -48,8 +49,10 @@ public:
         MPI_Comm_free(&host);
     }
     ~MpiFabric() override {
-        for (MPI_Request& request : requests_)
-            if (request != MPI_REQUEST_NULL) MPI_Request_free(&request);
+        // Those of collectives must not be freed; a run that ends in order leaves none.
+        for (std::size_t i = 0; i < requests_.size(); ++i)
+            if (requests_[i] != MPI_REQUEST_NULL && !collective_[i]) MPI_Request_free(&requests_[i]);
+        for (MPI_Comm& group : groups_) MPI_Comm_free(&group);
         MPI_Comm_free(&comm_);
         MPI_Finalize();
     }
@@ -92,9 +95,13 @@ public:
         for (int i = 0; i < ready; ++i) {
             const auto& status = statuses_[static_cast<std::size_t>(i)];
             int cancelled = 0, bytes = 0;
-            MPI_Test_cancelled(&status, &cancelled);
             const Ticket ticket = indices_[static_cast<std::size_t>(i)];
             free_.push_back(ticket);
+            if (std::exchange(collective_[static_cast<std::size_t>(ticket)], 0) != 0) {  // whose status says nothing
+                done.push_back({ticket, 0, 0});
+                continue;
+            }
+            MPI_Test_cancelled(&status, &cancelled);
             if (cancelled) continue;
             MPI_Get_count(&status, MPI_BYTE, &bytes);
             done.push_back({ticket, status.MPI_SOURCE, static_cast<std::size_t>(bytes)});
@@ -104,6 +111,18 @@ public:
         MPI_Request& request = requests_[static_cast<std::size_t>(receive)];
         if (request != MPI_REQUEST_NULL) MPI_Cancel(&request);
     }
+
+    void open_groups(int groups) override {
+        groups_.resize(static_cast<std::size_t>(groups), MPI_COMM_NULL);
+        for (MPI_Comm& group : groups_) {
+            check(MPI_Comm_dup(comm_, &group), "MPI_Comm_dup");
+            MPI_Comm_set_errhandler(group, MPI_ERRORS_RETURN);
+        }
+    }
+    Ticket sum(int group, float* data, std::size_t count) override {
+        return reduce(group, data, int_of(count), MPI_FLOAT, MPI_SUM);
+    }
+    Ticket largest(int group, std::int32_t* number) override { return reduce(group, number, 1, MPI_INT32_T, MPI_MAX); }
 
     void broadcast(void* data, std::size_t bytes) override {
         check(MPI_Bcast(data, int_of(bytes), MPI_BYTE, 0, comm_), "MPI_Bcast");
@@ -116,9 +135,18 @@ public:
     }
 
 private:
+    Ticket reduce(int group, void* data, int count, MPI_Datatype type, MPI_Op operation) {
+        const Ticket ticket = next_ticket();
+        collective_[static_cast<std::size_t>(ticket)] = 1;
+        check(MPI_Iallreduce(MPI_IN_PLACE, data, count, type, operation, groups_.at(static_cast<std::size_t>(group)),
+                             &requests_[static_cast<std::size_t>(ticket)]),
+              "MPI_Iallreduce");
+        return ticket;
+    }
     Ticket next_ticket() {
         if (free_.empty()) {
             requests_.push_back(MPI_REQUEST_NULL);
+            collective_.push_back(0);
             return static_cast<Ticket>(requests_.size() - 1);
         }
         const Ticket ticket = free_.back();
@@ -127,8 +155,10 @@ private:
     }
 
     MPI_Comm comm_ = MPI_COMM_NULL;
+    std::vector<MPI_Comm> groups_;  ///< of collectives: each has its own, so that only their order within it counts
     int rank_ = 0, size_ = 1, ranks_on_host_ = 1;
     std::vector<MPI_Request> requests_;  ///< by ticket
+    std::vector<char> collective_;       ///< by ticket: it is one's
     std::vector<Ticket> free_;
     std::vector<int> indices_;
     std::vector<MPI_Status> statuses_;

@@ -52,6 +52,8 @@ RankRun::RankRun(const RunInput& input, Fabric& fabric)
     office_.when_freed([this](std::int32_t channel) { put({-1, {}, channel, {}}); });
     // Sleeps are short; the kernel's habit of rounding them up by 50 us would double them.
     ::prctl(PR_SET_TIMERSLACK, 1000UL);
+    const CollectiveSpec& collective = scenario_.protocol.collective;
+    if (scenario_.protocol.reduces() && collective.native()) fabric.open_groups(sums_at_once(collective));
     keeps_rows_ = rank_ != 0;
     patience_s_ = 0.4;  // mpirun kills about a second after it has passed a signal on
     report_.ranks = map_.ranks();

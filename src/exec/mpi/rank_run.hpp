@@ -47,6 +47,7 @@ private:
     void mail(RoleId role, const Event& event) override;
     void arrived(RoleId role, const Event& event);
     void transmit(Seat& seat, const Send& action, Time sent_ns) override;
+    void add_up(Seat& seat, const SumAll& action) override { mail_.sum(seat.id, action); }
     void later(Seat& seat, std::function<void()> what) override;
     bool others_finished() const override { return finished_ranks_ == map_.ranks() - 1; }
     void gather_books(Time now, std::function<void(Gathered)> then) override;

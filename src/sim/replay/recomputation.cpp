@@ -46,13 +46,14 @@ Recomputation::Recomputation(const Scenario& scenario, const learn::Task& task, 
       })) {
     receipts_tell_ = scenario.topology == "star" && !scenario.workers.communication.any() &&
                      !scenario.protocol.averages() && !scenario.protocol.reduces();
+    replicas_ = scenario.protocol.reduces();
     initial_ = buffers_.allocate();
     if (options.resumed == nullptr) {
         task.initialize(buffers_.data(initial_));
         return;
     }
     std::ranges::copy(options.resumed->weights, buffers_.data(initial_).begin());
-    if (options.keeps_state) optimizer_.restore(options.resumed->velocity);
+    if (options.keeps_state && !replicas_) optimizer_.restore(options.resumed->velocity);
 }
 
 bool Recomputation::ready(RoleId role, const Event& event) const {

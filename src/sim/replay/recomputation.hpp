@@ -211,6 +211,7 @@ private:
     std::string cut_;
     /// A gradient can be told from its receipt: it is of one model, which the server sent, and nothing is added up.
     bool receipts_tell_ = true;
+    bool replicas_ = false;  ///< workers' optimizers are all alike, and saved
 };
 
 }  // namespace rubato::sim

@@ -78,7 +78,9 @@ void Recomputation::act(RoleId role, const Mix& action, const Actions&) {
 learn::Optimizer& Recomputation::optimizer_of(RoleId role) {
     if (role == 0 || role > lambda_) return optimizer_;
     auto& own = seat(role).optimizer;
-    if (!own) own = std::make_unique<learn::Optimizer>(learn::own_optimizer(own_optimizer_, task_.parameters()));
+    if (own) return *own;
+    own = std::make_unique<learn::Optimizer>(learn::own_optimizer(own_optimizer_, task_.parameters()));
+    if (replicas_ && options_.resumed != nullptr && options_.keeps_state) own->restore(options_.resumed->velocity);
     return *own;
 }
 

@@ -1,0 +1,86 @@
+"""What analysis/agd_hidden.py makes of runs whose times are known.
+
+Usage: agd_hidden_test.py REPOSITORY RUBATO
+"""
+
+import json
+import subprocess
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+ROOT, PROGRAM = Path(sys.argv.pop(1)).resolve(), Path(sys.argv.pop(1)).resolve()
+
+# A sum is a ring of four: six steps of 20 us and 2 MB at 1 GB/s, 12.12 ms.
+SUM_MS = 6 * (0.02 + 2)
+
+
+def scenario(slow_ms: float) -> dict:
+    """Three workers take 20 ms a gradient, the fourth one `slow_ms`."""
+    return {"name": "hidden", "data": {"samples": 400, "sampling": "strided"}, "cost": {"push_bytes": "8MB"},
+            "workers": {"groups": [{"count": 3, "device": "fast"}, {"count": 1, "device": "slow"}], "batch_size": 1},
+            "protocol": {"name": "allreduce"}, "stop": {"updates": 60}, "trace": {"layers": True},
+            "cluster": {"network": {"model": "flow", "star": {"bandwidth": "1GBps", "latency": "10us"}},
+                        "devices": {"fast": {"a": 0, "b": 0.02}, "slow": {"a": 0, "b": slow_ms * 1e-3}}}}
+
+
+class Hidden(unittest.TestCase):
+    """Each test has a folder of its own."""
+
+    def setUp(self) -> None:
+        # pylint: disable-next=consider-using-with
+        self.scratch = tempfile.TemporaryDirectory(prefix="rubato-")
+        self.addCleanup(self.scratch.cleanup)
+        self.work = Path(self.scratch.name)
+
+    def call(self, *arguments: object) -> subprocess.CompletedProcess:
+        return subprocess.run([sys.executable, ROOT / "analysis/agd_hidden.py", *map(str, arguments)],
+                              capture_output=True, text=True, check=False)
+
+    def measured(self, slow_ms: float) -> dict[str, list[str]]:
+        """Cells by protocol."""
+        path = self.work / "scenario.json"
+        path.write_text(json.dumps(scenario(slow_ms)))
+        done = self.call("--launch", "", "--backend", "sim", "--program", PROGRAM, "--scenario", path, "--out",
+                         self.work / f"runs-{slow_ms}")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        lines = [[cell.strip() for cell in line.split("|")[1:-1]] for line in done.stdout.splitlines()]
+        return {line[0]: line[1:] for line in lines[2:]}
+
+    def assert_cells(self, cells: list[str], expected: list[float | None]) -> None:
+        for cell, value in zip(cells, expected, strict=True):
+            if value is None:
+                self.assertEqual(cell, "")
+            else:
+                self.assertAlmostEqual(float(cell), value, delta=0.11)
+
+    def test_equal_workers_wait_for_the_sum_alone(self) -> None:
+        found = self.measured(20)
+        self.assert_cells(found["no-comm"], [20, 20, 0, None, None, None, None])
+        self.assert_cells(found["allreduce"], [20 + SUM_MS, 20, SUM_MS, 0, SUM_MS, SUM_MS, None])
+        self.assert_cells(found["delayed 1"], [20, 20, 0, 0, 0, SUM_MS, 100])
+        self.assert_cells(found["delayed 2"], [20, 20, 0, 0, 0, SUM_MS, 100])
+
+    def test_a_slow_worker_is_what_the_others_wait_for(self) -> None:
+        found = self.measured(30)
+        mean = (3 * 20 + 30) / 4
+        self.assert_cells(found["allreduce"],
+                          [30 + SUM_MS, mean, 30 + SUM_MS - mean, 30 - mean, SUM_MS, SUM_MS, None])
+        # The others are done with their gradient 10 ms before the slow one, whose last sum is there by then.
+        waited = float(found["delayed 1"][2])
+        self.assertAlmostEqual(waited, 30 - mean, delta=0.11)
+        self.assertAlmostEqual(float(found["delayed 1"][6]), 100 * (1 - waited / (30 + SUM_MS - mean)), delta=0.2)
+
+    def test_runs_that_are_there_are_read_and_others_refused(self) -> None:
+        self.measured(20)
+        done = self.call(self.work / "runs-20" / "allreduce", self.work / "runs-20" / "delayed-2")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("| delayed 2 |", done.stdout)
+        self.assertEqual(self.call("--skip", 1000, self.work / "runs-20" / "allreduce").returncode, 1)
+        self.assertEqual(self.call(self.work / "nothing").returncode, 1)
+        self.assertEqual(self.call().returncode, 2)
+
+
+if __name__ == "__main__":
+    unittest.main()

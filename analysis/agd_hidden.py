@@ -8,18 +8,20 @@ The first line makes runs of scenarios/papers/agd-hidden.json in DIR, one for ea
 second does with runs that are there: no-comm, allreduce, layer-wise and delayed by some iterations, with trace.layers.
 A machine is to have a core for each rank and one for its reactor at least: otherwise ranks wait for cores.
 
-Prints tables for docs/validation.md, means over workers and iterations from the 20th on (--skip), milliseconds.
-`waited` is communication that is exposed (iterations.csv). Of it, `for others to begin` went by before the last worker
-had begun the sum that was waited for, and `for the sum` after that; the sum itself lasts from that begin to the last
-worker's end (layers.csv). Layers are many sums at a time, and are not taken apart.
+Prints a table for docs/validation.md, milliseconds, means over workers and iterations from the 20th on (--skip), and
+over runs of one protocol (--repeat). `waited` is what workers wait for sums, in all (iterations.csv). `exposed` is what
+the one that waits least does, in each iteration: whatever others wait longer is for a worker that is slower, which no
+delay takes away. `a sum` lasts from the begin of its last worker to its end (layers.csv). `hidden` and `saved` say
+which part of what allreduce has is gone, of `exposed` and of `waited`.
 """
 
 import argparse
+import itertools
 import json
 import shlex
 import subprocess
 import sys
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from pathlib import Path
 
 from rubato_analysis import AnalysisError, load
@@ -41,8 +43,7 @@ class Times:
     iteration: float
     gradient: float
     waited: float
-    begin_wait: float | None = None  # of `waited`, before the last worker has begun the sum
-    sum_wait: float | None = None
+    exposed: float
     sum: float | None = None
 
 
@@ -50,16 +51,11 @@ def label_of(protocol):
     return f"delayed {protocol['delay']}" if protocol["name"] == "delayed" else protocol["name"]
 
 
-def take_apart(rows, layers, delay, times):
-    """What a worker waits for: until all have begun the sum of `delay` iterations before, and then for that sum."""
+def sum_seconds(layers, skip):
+    """From where the last worker has begun a sum to where the last one has it."""
     sums = layers.groupby("iteration").agg(begun=("reduce_begin_ns", "max"), ended=("reduce_end_ns", "max"))
-    rows = rows.assign(awaited=rows.iteration - delay)
-    rows = rows[rows.awaited >= 0].merge(sums, left_on="awaited", right_index=True)
-    begun = (rows.begun.astype("int64") - rows.computed_ns).clip(lower=0)
-    times.begin_wait = begun.combine(rows.waited_ns, min).mean() * 1e-9
-    times.sum_wait = times.waited - times.begin_wait
-    inner = sums[sums.index >= rows.awaited.min()]
-    times.sum = (inner.ended - inner.begun).mean() * 1e-9
+    sums = sums[sums.index >= skip]
+    return (sums.ended - sums.begun).mean() * 1e-9
 
 
 def measure(path, skip):
@@ -70,10 +66,20 @@ def measure(path, skip):
     if rows.empty:
         raise AnalysisError(f"{path}: has no iteration from the {skip}th on")
     times = Times((rows.end_ns - rows.begin_ns).mean() * 1e-9, (rows.computed_ns - rows.begin_ns).mean() * 1e-9,
-                  rows.waited_ns.mean() * 1e-9)
+                  rows.waited_ns.mean() * 1e-9, rows.groupby("iteration").waited_ns.min().mean() * 1e-9)
     if protocol["name"] in ("allreduce", "delayed"):
-        take_apart(rows, run.layers, protocol.get("delay", 0), times)
+        times.sum = sum_seconds(run.layers, skip)
     return label_of(protocol), times
+
+
+def together(runs):
+    """Means of the runs of each label."""
+    found = {}
+    for label, times in runs:
+        found.setdefault(label, []).append(times)
+    return {label: Times(*(None if None in column else sum(column) / len(column)
+                           for column in zip(*map(astuple, several), strict=True)))
+            for label, several in found.items()}
 
 
 def cell(value, scale=1e3):
@@ -81,21 +87,23 @@ def cell(value, scale=1e3):
 
 
 def table(found):
-    print("| protocol | iteration | gradient | waited | for others to begin | for the sum | a sum | hidden (%) |")
+    print("| protocol | iteration | gradient | waited | exposed | a sum | hidden (%) | saved (%) |")
     print("|---|" + "---:|" * 7)
-    exposed = found["allreduce"].waited if "allreduce" in found else None
+    sync = found.get("allreduce")
     for label, it in found.items():
-        hidden = None if not exposed or label in ("no-comm", "allreduce") else 1 - it.waited / exposed
-        cells = [cell(it.iteration), cell(it.gradient), cell(it.waited), cell(it.begin_wait), cell(it.sum_wait),
-                 cell(it.sum), cell(hidden, 100)]
+        compared = sync is not None and label not in ("no-comm", "allreduce")
+        hidden = 1 - it.exposed / sync.exposed if compared and sync.exposed > 0 else None
+        saved = 1 - it.waited / sync.waited if compared and sync.waited > 0 else None
+        cells = [cell(it.iteration), cell(it.gradient), cell(it.waited), cell(it.exposed), cell(it.sum),
+                 cell(hidden, 100), cell(saved, 100)]
         print(f"| {label} | " + " | ".join(cells) + " |")
 
 
 def launch(options):
     """Makes the runs; their folders."""
     paths = []
-    for label, protocol in PROTOCOLS.items():
-        path = Path(options.out) / label.replace(" ", "-")
+    for number, (label, protocol) in itertools.product(range(options.repeat), PROTOCOLS.items()):
+        path = Path(options.out) / (label.replace(" ", "-") + (f"-{number + 1}" if options.repeat > 1 else ""))
         if options.algorithm and protocol["name"] != "no-comm":
             protocol = protocol | {"algorithm": options.algorithm}
         sets = [*options.set, f"protocol={json.dumps(protocol)}"]
@@ -116,6 +124,7 @@ def main() -> int:
     parser.add_argument("--launch", help="makes the runs first: what stands before rubato, such as \"mpirun -n 4\"")
     parser.add_argument("--out", help="where the runs go")
     parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="of the scenario")
+    parser.add_argument("--repeat", type=int, default=1, help="runs of each protocol")
     parser.add_argument("--algorithm", help="of the sums, such as native")
     parser.add_argument("--backend", default="mpi")
     parser.add_argument("--scenario", default=ROOT / "scenarios/papers/agd-hidden.json")
@@ -126,7 +135,7 @@ def main() -> int:
         parser.error("expected runs, or --launch and --out")
     try:
         paths = options.runs or launch(options)
-        table(dict(measure(path, options.skip) for path in paths))
+        table(together(measure(path, options.skip) for path in paths))
     except AnalysisError as error:
         print(f"agd_hidden.py: {error}", file=sys.stderr)
         return 1

@@ -62,7 +62,7 @@ void complete_pull(Node& root) {
 /// Whether nobody deals the workers their batches.
 bool draw_themselves(const Node& root) {
     const Node* pull = root.at("workers").find("pull");
-    return (pull && pull->text == "latest") || averages(root) || reduces(root);
+    return (pull && pull->text == "latest") || family_of(root) != Family::policy;
 }
 
 void complete_data(Node& root) {

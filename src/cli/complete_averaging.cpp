@@ -111,14 +111,12 @@ void check_phases(const Node& root, const Scenario& scenario, std::int64_t param
                   : "one of the " + what + " would be empty: expected fewer of them");
 }
 
-bool averages(const Node& root) {
-    constexpr std::string_view names[] = {"sparknet", "local-sgd",    "diloco", "easgd",
-                                          "mpca",     "async-diloco", "gosgd",  "streaming-diloco"};
-    return std::find(std::begin(names), std::end(names), root.at("protocol").at("name").text) != std::end(names);
+Family family_of(const Node& root) {
+    return rubato::family_of(root.at("protocol").at("name").text);
 }
 
 void complete_averaging(Node& root) {
-    if (!averages(root)) return;
+    if (!rubato::averages(family_of(root))) return;
     fill_keys(*root.find("protocol"), worker_count(root));
     refuse_without_pushes(
         root,

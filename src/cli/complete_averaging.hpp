@@ -6,8 +6,8 @@
 
 namespace rubato::cli {
 
-/// Whether workers average models, or reduce gradients among themselves, instead of pushing gradients to a server.
-bool averages(const Node& root);
+/// Of the scenario's protocol.
+Family family_of(const Node& root);
 
 /// Fills in what depends on other keys, and refuses what has no meaning or is not yet built. Nothing for others.
 void complete_averaging(Node& root);

@@ -1,18 +1,12 @@
 #include "cli/complete_collective.hpp"
 
 #include "cli/complete.hpp"
+#include "cli/complete_averaging.hpp"
 #include "cli/without_pushes.hpp"
 
-#include <algorithm>
-#include <iterator>
 #include <string>
 
 namespace rubato::cli {
-
-bool reduces(const Node& root) {
-    constexpr std::string_view names[] = {"allreduce", "no-comm", "layer-wise", "delayed", "adaptive-delay"};
-    return std::find(std::begin(names), std::end(names), root.at("protocol").at("name").text) != std::end(names);
-}
 
 namespace {
 
@@ -33,7 +27,7 @@ void check_native(const Node& root) {
 }  // namespace
 
 void complete_collective(const Node& root) {
-    if (!reduces(root)) return;
+    if (family_of(root) != Family::replicas) return;
     refuse_without_pushes(
         root,
         {.sampling = "has nobody who deals slices of an epoch",

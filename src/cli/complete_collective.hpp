@@ -7,9 +7,6 @@
 
 namespace rubato::cli {
 
-/// Whether workers reduce gradients among themselves, or keep them.
-bool reduces(const Node& root);
-
 /// Refuses what has no meaning or is not yet built. Nothing for others.
 void complete_collective(const Node& root);
 

@@ -6,6 +6,7 @@
 #include "core/averaging/ramp.hpp"
 #include "core/cluster_spec.hpp"
 #include "core/collective_spec.hpp"
+#include "core/protocol_family.hpp"
 #include "core/staleness_rule.hpp"
 #include "core/types.hpp"
 
@@ -205,27 +206,24 @@ struct ProtocolSpec {
     CollectiveSpec collective;         ///< protocols without a server
     PolicyMaker plugin;                ///< plugin; empty until its file is loaded
     double warm_epochs = 0;            ///< of hardsync, with which the run begins
+    Family family() const { return family_of(name); }
     /// Whether workers reduce gradients among themselves, or none at all, without a server.
-    bool reduces() const {
-        return name == "allreduce" || name == "no-comm" || name == "delayed" || name == "adaptive-delay" || by_layers();
-    }
-    bool by_layers() const { return name == "layer-wise"; }
+    bool reduces() const { return family() == Family::replicas; }
+    bool by_layers() const { return reduces() && collective.mode == CollectiveMode::layer_wise; }
     /// Whether models are averaged, by roles of its own, instead of a policy's server being pushed gradients.
-    bool averages() const { return averages_in_rounds() || averages_in_parts() || averages_alone() || gossips(); }
+    bool averages() const { return rubato::averages(family()); }
     /// Workers hand their models to each other.
-    bool gossips() const { return name == "gosgd"; }
+    bool gossips() const { return family() == Family::gossip; }
     /// One worker at a time.
-    bool averages_alone() const { return name == "easgd" || name == "async-diloco"; }
+    bool averages_alone() const { return family() == Family::alone; }
     /// Parts of models, beside the steps of workers.
     bool averages_in_parts() const { return averages_in_phases() || streams(); }
-    bool averages_in_phases() const { return name == "mpca"; }
-    bool streams() const { return name == "streaming-diloco"; }
+    bool averages_in_phases() const { return family() == Family::phases; }
+    bool streams() const { return family() == Family::fragments; }
     /// Whether sums of what workers have go on beside their steps.
     bool sums_beside() const { return averages_in_parts() || gossips() || reduces(); }
     /// In rounds of all workers.
-    bool averages_in_rounds() const {
-        return name == "sparknet" || name == "local-sgd" || name == "diloco" || streams();
-    }
+    bool averages_in_rounds() const { return family() == Family::rounds || streams(); }
 };
 
 /// Topologies "tree" and "tree-downcast": who stands between the root and the workers.

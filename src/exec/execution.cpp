@@ -9,10 +9,11 @@ namespace rubato::exec {
 Execution::Execution(const RunInput& input, std::string backend)
     : input_(input),
       scenario_(*input.scenario),
+      needs_(needs_of(scenario_)),
       begin_(std::chrono::steady_clock::now()),
       office_(
           input.task->parameters(), [this](RoleId role, const Event& event) { mail(role, event); },
-          gradient_slots(input.scenario->protocol)),
+          needs_.gradient_slots),
       optimizer_(input.scenario->optimizer, input.task->parameters(), input.scenario->lambda()),
       timeline_(input.recorder != nullptr && input.recorder->wants_timeline()) {
     const Tree tree = make_tree(scenario_);
@@ -22,7 +23,7 @@ Execution::Execution(const RunInput& input, std::string backend)
             relays_.emplace_back().role = scenario_.lambda() + shard;
         optimizer_.prepare();  // before lanes of several shards use it
     }
-    if (scenario_.protocol.by_layers()) buckets_ = make_buckets(scenario_, input.parameters);
+    if (needs_.layers) buckets_ = make_buckets(scenario_, input.parameters);
     report_.backend = std::move(backend);
     report_.virtual_clock = false;
     begin_ -= std::chrono::nanoseconds(start_ns());

@@ -2,6 +2,7 @@
 // real buffers.
 #pragma once
 
+#include "core/needs.hpp"
 #include "core/role.hpp"
 #include "exec/emulated_links.hpp"
 #include "exec/lane.hpp"
@@ -117,6 +118,7 @@ protected:
 
     const RunInput& input_;
     const Scenario& scenario_;
+    const Needs needs_;
     std::chrono::steady_clock::time_point begin_;
     PostOffice office_;
     learn::Optimizer optimizer_;

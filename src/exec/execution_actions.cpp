@@ -233,7 +233,7 @@ learn::Optimizer& Execution::own_optimizer(Seat& seat) {
     if (seat.optimizer) return *seat.optimizer;
     seat.optimizer =
         std::make_unique<learn::Optimizer>(learn::own_optimizer(scenario_.optimizer, input_.task->parameters()));
-    if (input_.resume && scenario_.protocol.reduces()) seat.optimizer->restore(input_.resume->velocity);
+    if (input_.resume && needs_.replicas) seat.optimizer->restore(input_.resume->velocity);
     return *seat.optimizer;
 }
 

@@ -42,7 +42,7 @@ void Execution::restore_totals() {
     report_.control_messages = totals.control_messages;
     report_.bytes = totals.bytes;
     server_ = totals.server;
-    if (!scenario_.protocol.reduces()) optimizer_.restore(input_.resume->velocity);
+    if (!needs_.replicas) optimizer_.restore(input_.resume->velocity);
 }
 
 // Those whose figures were not there when the state was saved are under way again.
@@ -104,7 +104,7 @@ void Execution::act(Seat& seat, const Save& action) {
         }
         brought();
     });
-    if (scenario_.protocol.reduces()) {
+    if (needs_.replicas) {
         saving->velocity = take_kept_state(action.version);
         saving->view.velocity = saving->velocity;
         return brought();
@@ -143,8 +143,8 @@ bool Execution::time_to_save(const trace::CheckpointWriter& writer) const {
     if (input_.interrupted == nullptr || !*input_.interrupted || patience_s_ <= 0) return true;
     const std::int64_t trends = saved_state(seats_.front()->role)->joint.trend ? 1 : 0;
     const auto arrays = static_cast<std::int64_t>(1 + evaluations_.size()) + trends;
-    const auto states = scenario_.protocol.reduces() ? optimizer_.arrays() * input_.task->parameters()
-                                                     : static_cast<std::int64_t>(optimizer_.state().size());
+    const auto states = needs_.replicas ? optimizer_.arrays() * input_.task->parameters()
+                                        : static_cast<std::int64_t>(optimizer_.state().size());
     const auto elements = arrays * input_.task->parameters() + states;
     return writer.fits(elements * static_cast<std::int64_t>(sizeof(float)), patience_s_);
 }

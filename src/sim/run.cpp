@@ -12,6 +12,7 @@ namespace rubato::sim {
 Run::Run(const RunInput& input, Network& network, const Placement& placement)
     : input_(input),
       scenario_(*input.scenario),
+      needs_(needs_of(scenario_)),
       network_(network),
       placement_(placement),
       shards_(make_shards(*input.scenario, input.parameters)),
@@ -26,8 +27,7 @@ Run::Run(const RunInput& input, Network& network, const Placement& placement)
       faults_(scenario_, input.resume ? static_cast<double>(input.resume->head.roles.server.now_ns) * 1e-9 : 0.0),
       transport_(
           network, placement.host_of_role, input.scenario->cluster.network.concurrent_transfers,
-          [](void* self, const Flow& flow) { static_cast<Run*>(self)->on_start(flow); }, this,
-          gradient_slots(input.scenario->protocol)),
+          [](void* self, const Flow& flow) { static_cast<Run*>(self)->on_start(flow); }, this, needs_.gradient_slots),
       buffers_(input.task ? input.task->parameters() : 0),
       interrupted_(input.interrupted),
       timeline_(input.recorder != nullptr && input.recorder->wants_timeline()) {
@@ -55,7 +55,7 @@ Run::Run(const RunInput& input, Network& network, const Placement& placement)
     moving_.resize(servers_.size());
     for (auto& it : servers_) it.receiving_ns = it.sending_ns = 0;
     for (RoleId role = scenario_.lambda() + 1; role < fault_role_; ++role) server(role).role = role;
-    if (scenario_.protocol.by_layers()) buckets_ = make_buckets(scenario_, input.parameters);
+    if (needs_.layers) buckets_ = make_buckets(scenario_, input.parameters);
     if (input.resume == nullptr) return;
     const auto& head = input.resume->head;
     start_ns_ = head.roles.server.now_ns;
@@ -65,7 +65,7 @@ Run::Run(const RunInput& input, Network& network, const Placement& placement)
     servers_.front() = head.totals.server;
     for (Time* moving : {&servers_.front().receiving_ns, &servers_.front().sending_ns})
         *moving = std::max<Time>(0, *moving);
-    if (optimizer_ && !scenario_.protocol.reduces()) optimizer_->restore(input.resume->velocity);
+    if (optimizer_ && !needs_.replicas) optimizer_->restore(input.resume->velocity);
 }
 
 trace::DriverReport Run::go() {
@@ -240,7 +240,7 @@ void Run::deliver(FlowId id, Time now) {
     const bool up = flow.channel == Channel::gradient;
     const char* kind = up == serves(flow.from) ? "relay" : up ? "push" : "pull";
     span(flow.from, kind, flow.started_ns, now, flow.to, flow.bytes);
-    if (flow.channel == Channel::gradient && !scenario_.protocol.averages()) forget_crashes();
+    if (flow.channel == Channel::gradient && needs_.gradients_arrive) forget_crashes();
     if (serves(flow.to)) server(flow.to).bytes_in += static_cast<std::int64_t>(flow.bytes);
     queue_.schedule(due, at, flow.to, flow.from, static_cast<int>(flow.channel));
     release(sent, now);

@@ -1,6 +1,7 @@
 // One simulated run: the loop over its parts (clock, transport, lanes, buffer pool, recorder).
 #pragma once
 
+#include "core/needs.hpp"
 #include "learn/late_update.hpp"
 #include "learn/pool.hpp"
 #include "sim/cost.hpp"
@@ -169,7 +170,7 @@ private:
     double part_of_replica(RoleId role, std::int64_t count) const;
     /// What shards, or a worker without a server, hand over to be evaluated.
     bool for_evaluation(RoleId role, const Send& action) const {
-        return serves(action.to) && (serves(role) ? shards_.any() : scenario_.protocol.reduces());
+        return serves(action.to) && (serves(role) ? shards_.any() : needs_.replicas);
     }
     const ServerSeconds& seconds_of(RoleId role) const {
         return server_seconds_.size() == 1 ? server_seconds_.front()
@@ -225,6 +226,7 @@ private:
 
     const RunInput& input_;
     const Scenario& scenario_;
+    const Needs needs_;
     Network& network_;
     const Placement& placement_;
     const Shards shards_;

@@ -94,7 +94,7 @@ void Run::act(RoleId role, Time now, const Send& action) {
     const FlowId id = transport_.create(flow);
     Time at = now;
     const Time begin = std::max(now, apply_free_ns_[static_cast<std::size_t>(role)]);
-    if (scenario_.protocol.averages() || scenario_.protocol.reduces()) {
+    if (needs_.exchanges) {
         const double takes = scenario_.cluster.exchange.send(flow.bytes);
         if (takes > 0) at = occupy_apply(role, now, takes);
     }
@@ -302,7 +302,7 @@ void Run::act(RoleId role, Time now, const Save& action) {
         late_->run();
         const auto weights = buffers_.data(action.weights);
         copies->weights.assign(weights.begin(), weights.end());
-        if (scenario_.protocol.reduces()) {
+        if (needs_.replicas) {
             copies->velocity = std::move(kept_states_[action.version]);
             kept_states_.erase(kept_states_.begin(), kept_states_.upper_bound(action.version));
         } else {

@@ -173,7 +173,7 @@ void Run::crash(RoleId role) {
     ++crashes_in_a_row_;
     const int limit = std::max(10'000, crashes_in_vain * scenario_.lambda());
     // Who gets on may wait for others: where models are averaged, no update is ever made then.
-    const bool hopeless = scenario_.protocol.averages() && crashes_in_a_row_ >= 10 * limit;
+    const bool hopeless = !needs_.gradients_arrive && crashes_in_a_row_ >= 10 * limit;
     if (hopeless || (often && crashes_in_a_row_ >= limit && !anybody_gets_on())) end_in_vain(role);
 }
 
@@ -196,11 +196,11 @@ bool Run::anybody_gets_on() {
 void Run::end_in_vain(RoleId role) {
     const double seconds = seats_[static_cast<std::size_t>(role)].seconds;
     report_.status = Status::deadlock;
-    report_.detail =
-        fmt::format("at {} s workers had crashed {} times, and no {} in between: {}", seconds_text(now_),
-                    crashes_in_a_row_, scenario_.protocol.averages() ? "update was made" : "gradient had come",
-                    with_host(role)) +
-        (seconds > 0 ? fmt::format(", the last, takes {:.4g} s for one", seconds) : " was the last") + down_for_long();
+    report_.detail = fmt::format("at {} s workers had crashed {} times, and no {} in between: {}", seconds_text(now_),
+                                 crashes_in_a_row_, needs_.gradients_arrive ? "gradient had come" : "update was made",
+                                 with_host(role)) +
+                     (seconds > 0 ? fmt::format(", the last, takes {:.4g} s for one", seconds) : " was the last") +
+                     down_for_long();
     stop_network();
 }
 

@@ -9,7 +9,7 @@ namespace rubato::sim {
 
 // A part of what it takes for all elements, where replicas have parts at all.
 double Run::part_of_replica(RoleId role, std::int64_t count) const {
-    if (serves(role) || !scenario_.protocol.reduces() || count == 0) return 1;
+    if (serves(role) || !needs_.replicas || count == 0) return 1;
     return static_cast<double>(count) / static_cast<double>(elements_);
 }
 
@@ -18,7 +18,7 @@ learn::Optimizer& Run::own_optimizer(RoleId role) {
     if (found != own_optimizers_.end()) return found->second;
     auto& own = own_optimizers_.emplace(role, learn::own_optimizer(scenario_.optimizer, input_.task->parameters()))
                     .first->second;
-    if (input_.resume && scenario_.protocol.reduces()) own.restore(input_.resume->velocity);
+    if (input_.resume && needs_.replicas) own.restore(input_.resume->velocity);
     return own;
 }
 
@@ -41,7 +41,7 @@ void Run::step_of_worker(RoleId role, Time now, const Update& action) {
     }
     if (!in_place) release(action.weights, now);
     Time end = now;
-    if (scenario_.protocol.reduces()) end = after(now, seconds_of(role).update * part_of_replica(role, action.count));
+    if (needs_.replicas) end = after(now, seconds_of(role).update * part_of_replica(role, action.count));
     if (end > now) span(role, "apply", now, end);
     complete(role, end, Applied{action.id, to});
 }

@@ -30,9 +30,7 @@ Time late_wakeup() {
 /// RUBATO_CHUNK_BYTES cuts payloads into smaller pieces than the library asks for: tests need no gigabytes then.
 MailOptions mail_options(const Scenario& scenario) {
     MailOptions options;
-    // Shards, fragments and chunks of a model, and parts of a sum, differ in size.
-    options.alike = !scenario.protocol.averages_in_parts() && !scenario.protocol.averaging.spread.swarm &&
-                    !scenario.protocol.reduces();
+    options.alike = !needs_of(scenario).parts;
     if (const char* text = std::getenv("RUBATO_CHUNK_BYTES"))
         options.chunk_bytes = std::clamp<std::size_t>(std::strtoul(text, nullptr, 10), 1, options.chunk_bytes);
     return options;
@@ -52,8 +50,7 @@ RankRun::RankRun(const RunInput& input, Fabric& fabric)
     office_.when_freed([this](std::int32_t channel) { put({-1, {}, channel, {}}); });
     // Sleeps are short; the kernel's habit of rounding them up by 50 us would double them.
     ::prctl(PR_SET_TIMERSLACK, 1000UL);
-    const CollectiveSpec& collective = scenario_.protocol.collective;
-    if (scenario_.protocol.reduces() && collective.native()) fabric.open_groups(sums_at_once(collective));
+    if (needs_.library_sums > 0) fabric.open_groups(needs_.library_sums);
     keeps_rows_ = rank_ != 0;
     patience_s_ = 0.4;  // mpirun kills about a second after it has passed a signal on
     report_.ranks = map_.ranks();
@@ -295,7 +292,7 @@ RankResult run_ranks(const RunInput& input, Fabric& fabric) {
 
 RankMap rank_map(const Scenario& scenario) {
     return {scenario.workers_per_rank, scenario.lambda(), roles_of(scenario) - 1 - scenario.lambda(),
-            scenario.topology == "sharded", scenario.protocol.reduces()};
+            scenario.topology == "sharded", needs_of(scenario).replicas};
 }
 
 std::vector<trace::Place> rank_places(const Scenario& scenario, const std::vector<std::string>& hosts) {

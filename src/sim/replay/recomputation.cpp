@@ -1,5 +1,7 @@
 #include "sim/replay/recomputation.hpp"
 
+#include "core/needs.hpp"
+
 #include <algorithm>
 #include <cmath>
 #include <utility>
@@ -45,8 +47,8 @@ Recomputation::Recomputation(const Scenario& scenario, const learn::Task& task, 
           job.gradient = buffers_.data(job.gradient_buffer);
       })) {
     receipts_tell_ = scenario.topology == "star" && !scenario.workers.communication.any() &&
-                     !scenario.protocol.averages() && !scenario.protocol.reduces();
-    replicas_ = scenario.protocol.reduces();
+                     scenario.protocol.family() == Family::policy;
+    replicas_ = needs_of(scenario).replicas;
     initial_ = buffers_.allocate();
     if (options.resumed == nullptr) {
         task.initialize(buffers_.data(initial_));

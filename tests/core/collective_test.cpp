@@ -199,6 +199,7 @@ TEST_CASE("collective: all workers begin an epoch together, and use each sample 
 TEST_CASE("buckets: layers from the last to the first, fused up to a size, with their parts of the time") {
     Scenario scenario;
     scenario.protocol.name = "layer-wise";
+    scenario.protocol.collective.mode = CollectiveMode::layer_wise;
     scenario.layers = {10, 30, 5, 5};
     scenario.layer_times = {{1, 2}, {2, 4}, {0.5, 1}, {0.5, 1}};
     scenario.cost.push_bytes = 200;

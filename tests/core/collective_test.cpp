@@ -217,6 +217,7 @@ TEST_CASE("buckets: layers from the last to the first, fused up to a size, with 
     CHECK(buckets[0].range == Range{40, 10});
     CHECK(buckets[0].end == doctest::Approx(6.0 / 12));
     scenario.protocol.name = "allreduce";
+    scenario.protocol.collective.mode = CollectiveMode::sync;
     CHECK(make_buckets(scenario, 50) == std::vector<Bucket>{{{0, 50}, 0, 1}});
 }
 

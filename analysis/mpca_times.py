@@ -126,7 +126,9 @@ def others(program, rows):
     small, large = by_name["ResNet-110"], by_name["VGG-A"]
     print("| what | predicted |")
     print("|---|---:|")
-    for name, tau in (("ResNet-110", 20), ("ResNet-152", 50)):
+    formula = WORKERS * stall_s(program, large) / large["step_s"]
+    least = (round(MARGIN * least_tau(program, large)), round(MARGIN * formula))
+    for name, tau in (("ResNet-110", 20), ("ResNet-152", 50), ("VGG-A", least[0]), ("VGG-A", least[1])):
         print(f"| EASGD's compute utilization, {name}, tau {tau} | {percent(elastic(program, by_name[name], tau))} |")
     for row in (small, large):
         tau = suggested_tau(exchange_s(program, row), row["step_s"])

@@ -175,6 +175,7 @@ struct GaveUp {
 /// Shard 0 to the other ones: go on until your weights are of `version`, and then end.
 struct Stop {
     static constexpr std::string_view kind = "stop";
+    static constexpr std::int64_t given_up = -1;  ///< averaging in rounds: the one under way was, for want of workers
     std::int64_t replies = 0;
     Version version = -1;
     bool operator==(const Stop&) const = default;

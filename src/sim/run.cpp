@@ -302,7 +302,8 @@ void Run::hand(RoleId role, Time now, const Event& event) {
         throw std::logic_error("an event for a role that has finished");
     step(roles_[static_cast<std::size_t>(role)], now, event, actions_);
     const bool stated = actions_.stated();
-    if (stated && !actions_.updates.empty()) forget_crashes();
+    const auto is_of_something = [](const UpdateRow& row) { return row.contributors > 0; };
+    if (stated && std::ranges::any_of(actions_.updates, is_of_something)) forget_crashes();
     if (input_.recorder != nullptr) input_.recorder->step(now, role, event, actions_, stated);
     if (input_.observer) input_.observer(now, role, event, actions_);
     if (!actions_.list.empty()) execute(role, now);

@@ -104,11 +104,12 @@ bool Run::touches(const FaultPlan::Unit& unit, RoleId role) const {
     return !unit.spec->hosts.empty() && host_name(role) == unit.spec->hosts[unit.member];
 }
 
-// Not by one that will not change any more, nor a role that is down for good by another.
+// Not by one that will not change any more, nor a role that is done, or down for good by another.
 bool Run::matters(const FaultPlan::Unit& unit) {
     if (FaultPlan::next(unit) > time_max_s) return false;
     for (RoleId role = 0; role < fault_role_; ++role)
-        if (touches(unit, role) && !down_for_good(role)) return true;
+        if (touches(unit, role) && !seats_[static_cast<std::size_t>(role)].finished && !down_for_good(role))
+            return true;
     return false;
 }
 

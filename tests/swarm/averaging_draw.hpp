@@ -126,9 +126,12 @@ inline Draw draw_stream(std::uint64_t seed) {
 }
 
 /// Up to four spells of workers, some for good; or more of them, so short that a worker is back before all others have
-/// heard that it was gone.
+/// heard that it was gone. Messages may be on their way for as long as several steps take.
 inline void draw_spells(Draw& it, std::uint64_t seed) {
     learn::Stream random(seed, 9, learn::Purpose::synthetic, 0);
+    learn::Stream slow(seed, 12, learn::Purpose::synthetic, 0);
+    const double latencies_s[] = {it.network.latency_s, 1e-3, 1e-2};
+    it.network.latency_s = latencies_s[slow.below(3)];
     const int lambda = it.scenario.lambda();
     const bool brief = seed % 3 == 1;
     const auto spells = 1 + random.below(brief ? 9 : 4);

@@ -19,13 +19,19 @@ public:
     bool outside() const { return joined_ == not_told; }
     /// Of messages among those after change `group`: it has not heard of them yet; it was not among them.
     bool early(int group) const { return outside() || group > members_.number(); }
-    bool late(int group) const { return !outside() && group < joined_; }
+    bool late(int group) const { return outside() ? group <= gone_ : group < joined_; }
 
-    enum class News { none, joined, changed };  ///< nothing new; it is among those who are there; others have changed
+    /// Nothing new; it is not among those who are there, whose messages it does not wait for; it is; others have
+    /// changed.
+    enum class News { none, gone, joined, changed };
     News on(const Membership& change) {
         if (change.number < 0) {
             lacking_.push_back(change.worker);
             return News::none;
+        }
+        if (!change.there && change.worker == worker_) {
+            gone_ = change.number;
+            return News::gone;
         }
         if (change.there && change.worker == worker_) {
             members_.begin_from(change.number, std::exchange(lacking_, {}));
@@ -51,7 +57,7 @@ public:
         drop_held(actions);
         members_ = Members(lambda_);
         lacking_.clear();
-        joined_ = not_told;
+        joined_ = gone_ = not_told;
     }
     /// A reduce among those of now. beside: the worker computes meanwhile.
     TreeReduce reduce(bool beside) const { return members_.reduce(worker_, beside); }
@@ -66,6 +72,7 @@ private:
     std::vector<Delivered> held_;
     std::vector<WorkerId> lacking_;  ///< who is absent, as it is told of when it is back
     std::int32_t joined_ = 0;        ///< number of the change by which it is there
+    std::int32_t gone_ = not_told;   ///< after so many changes it was not
 };
 
 }  // namespace rubato

@@ -47,6 +47,7 @@ void AverageDriver::begin_round(Time now, Actions& actions) {
     sum_ = {};
     summed_ = false;
     running_ = true;
+    given_up_ = false;
     const auto steps = streams()                     ? steps_of_round()
                        : config_.averaging.gradients ? 1
                                                      : books_.steps_left(config_.averaging.tau, active());
@@ -63,7 +64,8 @@ void AverageDriver::begin_round(Time now, Actions& actions) {
     }
     take_early();
     muster_.each([&](RoleId role) {
-        if (std::exchange(peer(role).anew, false)) send_whole(role, Model::whole, actions);
+        peer(role).whole = std::exchange(peer(role).anew, false);
+        if (peer(role).whole) send_whole(role, Model::whole, actions);
     });
     spread_ = !std::exchange(first_, false) || (books_.version() > 0 && !streams()) || muster_.members().number() > 0;
     if (!spread_) {
@@ -275,13 +277,14 @@ void AverageDriver::begin_stop(Status status, Actions& actions) {
     stopping_ = true;
     status_ = status;
     if (streams() && running_ && !summed_ && active() == 0) running_ = false;  // it waited for one to be back
-    muster_.each([&](RoleId role) { send_stop(role, first_ ? -1 : serial_of(model_), actions); });
-    for (const RoleId role : muster_.dismiss()) send_stop(role, -1, actions);
+    const std::int64_t replies = given_up_ ? Stop::given_up : 0;
+    muster_.each([&](RoleId role) { send_stop(role, first_ ? -1 : serial_of(model_), replies, actions); });
+    for (const RoleId role : muster_.dismiss()) send_stop(role, -1, 0, actions);
 }
 
-void AverageDriver::send_stop(RoleId role, std::int64_t last, Actions& actions) {
+void AverageDriver::send_stop(RoleId role, std::int64_t last, std::int64_t replies, Actions& actions) {
     ++sends_under_way_;
-    actions.send<Stop>(next_id(), role, Channel::control, {}, 0, last);
+    actions.send<Stop>(next_id(), role, Channel::control, {}, replies, last);
 }
 
 void AverageDriver::try_finish(Time now, Actions& actions) {

@@ -57,7 +57,8 @@ private:
         std::int64_t told = 0;       ///< of the run
         std::int64_t expected = -1;  ///< of the run, said by its Bye
         bool bye = false;
-        bool anew = false;  ///< is to be sent the whole joint model
+        bool anew = false;   ///< is to be sent the whole joint model
+        bool whole = false;  ///< was, in this round: its steps do not say that it has what is broadcast
         bool operator==(const Peer&) const = default;
     };
 
@@ -90,7 +91,7 @@ private:
     void end_interrupted(Time now, Actions& actions);
     void begin_stop(Status status, Actions& actions);
     /// last: serial_of the last joint model that it is sent.
-    void send_stop(RoleId role, std::int64_t last, Actions& actions);
+    void send_stop(RoleId role, std::int64_t last, std::int64_t replies, Actions& actions);
     bool has_data(RoleId role) const { return own_batch(config_.data, role - 1, 0).count > 0; }
     void try_finish(Time now, Actions& actions);
     // average_faults.cpp
@@ -133,10 +134,11 @@ private:
     BufferId trend_ = no_buffer;    ///< b of the outer step
     std::vector<bool> has_trend_;   ///< by fragment
     Broadcast broadcast_;
-    bool spread_ = false;   ///< the round began with one
-    bool first_ = true;     ///< no round has begun since the run did, or went on
-    Model model_;           ///< of the round under way, or of the last one
-    bool running_ = false;  ///< a round is, until its mean is there
+    bool spread_ = false;    ///< the round began with one
+    bool first_ = true;      ///< no round has begun since the run did, or went on
+    Model model_;            ///< of the round under way, or of the last one
+    bool running_ = false;   ///< a round is, until its mean is there
+    bool given_up_ = false;  ///< the last one was, for nobody was left
     bool preparing_ = false;
     bool summed_ = false;  ///< the mean is there
     TreeReduce::Sum sum_;

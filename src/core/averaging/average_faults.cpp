@@ -68,6 +68,7 @@ void AverageDriver::on(Time now, const PeerDown& event, Actions& actions) {
     muster_.each([&](RoleId role) { tell(role, change, actions); });
     if (running_ && (stopping_ || (active() == 0 && !streams()))) {
         running_ = false;
+        given_up_ = true;
         broadcast_.end();
         ++restarts_;
         let_go(sum_.mean.buffer, actions);
@@ -79,16 +80,17 @@ void AverageDriver::on(Time now, const PeerDown& event, Actions& actions) {
     // Where nothing was spread all have had the model from the beginning, and the driver's own word.
     if (anew && spread_)
         for (const RoleId role : muster_.members().depend_on(event.peer, model_.group, config_.averaging.spread))
-            if (muster_.there(role) && !peer(role).merged) send_model(role, actions);
+            if (muster_.there(role) && (!peer(role).merged || peer(role).whole)) send_model(role, actions);
     try_prepare(now, actions);
 }
 
 void AverageDriver::on(Time now, const PeerBack& event, Actions& actions) {
     if (finished_) return;
     peer(event.peer).bye = false;
-    muster_.come_back(event.peer);
+    const Membership gone = muster_.come_back(event.peer);
+    if (!stopping_) tell(event.peer, gone, actions);
     if (stopping_) {
-        for (const RoleId role : muster_.dismiss()) send_stop(role, -1, actions);
+        for (const RoleId role : muster_.dismiss()) send_stop(role, -1, 0, actions);
         return;
     }
     if (!running_ && !preparing_) return begin_round(now, actions);

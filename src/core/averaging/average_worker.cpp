@@ -32,7 +32,9 @@ void AverageWorker::on(Time now, const Delivered& event, Actions& actions) {
         book(now);
         stopping_ = true;
         last_serial_ = stop->version;
+        given_up_ = given_up_ || stop->replies == Stop::given_up;
         if (phase_ == Phase::computing) steps_.cancel(actions);
+        if (given_up_) return give_up(now, actions);
         try_leave(actions);
     } else {
         throw std::logic_error("a worker that averages was sent a message that is not for one");
@@ -61,7 +63,7 @@ void AverageWorker::begin_round(Time now, const Delivered& event, const Model& m
         ++books_.pulls;
     }
     since_ns_ = now;
-    if (reduce_.begun()) reset_reduce(actions);  // one of a round that nobody was left to end
+    reset_reduce(actions);  // there may be something of a round that nobody was left to end
     version_ = model.version;
     serial_ = serial_of(model);
     has_contributed_ = false;
@@ -125,7 +127,7 @@ void AverageWorker::contribute(Time now, const Slice& mean, double weight, Actio
 }
 
 void AverageWorker::on_share(Time now, const Delivered& event, const Share& share, Actions& actions) {
-    if (given_up_ || share.round < serial_) {
+    if (given_up_ || among_.late(share.group) || share.round < serial_) {
         Slice mean = event.payload;
         return let_go(mean.buffer, actions);
     }
@@ -142,6 +144,7 @@ void AverageWorker::reset_reduce(Actions& actions) {
 void AverageWorker::on_membership(Time now, const Membership& change, Actions& actions) {
     switch (among_.on(change)) {
         case Among::News::none: return;
+        case Among::News::gone: return take_held(now, actions);
         case Among::News::joined: reset_reduce(actions); return take_held(now, actions);
         case Among::News::changed: break;
     }
@@ -230,6 +233,7 @@ void AverageWorker::on(Time now, const Taken& event, Actions& actions) {
     if (event.id == bye_) {
         phase_ = Phase::finished;
         let_go(kept_.buffer, actions);
+        reduce_.end(actions);
         among_.drop_held(actions);
         return finish(actions);
     }

@@ -41,7 +41,10 @@ void GossipMonitor::on(Time now, const PeerDown& event, Actions& actions) {
     Peer& lost = peer(event.peer);
     books_.lose(event.peer - 1, event.begun);
     const bool member = muster_.lose(event.peer), anew = member && averaging_ && !summed_;
-    if (anew) begin_anew();
+    if (anew) {
+        begin_anew();
+        mean_group_ = muster_.members().number();
+    }
     drop_rows(lost, actions);
     hold(lost, false);
     lost.guest = false;
@@ -56,8 +59,11 @@ void GossipMonitor::on(Time now, const PeerDown& event, Actions& actions) {
 void GossipMonitor::on(Time now, const PeerBack& event, Actions& actions) {
     if (finished_) return;
     peer(event.peer).bye = false;
-    muster_.come_back(event.peer);
-    if (stopping_) dismiss(actions);
+    const Membership gone = muster_.come_back(event.peer);
+    if (stopping_)
+        dismiss(actions);
+    else
+        tell(event.peer, gone, actions);
     go_on(now, actions);
 }
 

@@ -43,7 +43,7 @@ void GossipMonitor::on(Time now, const Delivered& event, Actions& actions) {
         take(event.from, *push, actions);
     } else if (const auto* gossip = std::get_if<Gossip>(&event.message)) {
         Peer& to = peer(gossip->to + 1);
-        if (muster_.there(gossip->to + 1) && gossip->group >= to.joined) {
+        if (muster_.there(gossip->to + 1) && !to.guest && gossip->group >= to.joined) {
             ++to.handed;
             hold(to, true);
         }
@@ -51,7 +51,7 @@ void GossipMonitor::on(Time now, const Delivered& event, Actions& actions) {
         hand_in(now, event.from, *exchanged);
     } else if (const auto* share = std::get_if<Share>(&event.message)) {
         // Of members that are no longer these, maybe.
-        if (!averaging_ || summed_ || share->group != muster_.members().number()) {
+        if (!averaging_ || summed_ || share->group != mean_group_) {
             BufferId mean = event.payload.buffer;
             let_go(mean, actions);
             return;
@@ -85,7 +85,7 @@ void GossipMonitor::take(RoleId role, const Push& push, Actions& actions) {
 
 // It has told of all the steps in what it hands in before it says so.
 void GossipMonitor::hand_in(Time now, RoleId role, const Exchanged& said) {
-    if (!averaging_ || said.group != muster_.members().number()) return;  // it will once more
+    if (!averaging_ || said.group != mean_group_) return;  // it will once more
     Peer& from = peer(role);
     if (static_cast<std::int64_t>(from.rows.size()) != said.steps)
         throw std::logic_error("a worker has handed in other steps than it has told of");
@@ -156,6 +156,7 @@ void GossipMonitor::end_mean(Actions& actions) {
 void GossipMonitor::begin_mean(Actions& actions) {
     owed_ = false;
     averaging_ = true;
+    mean_group_ = muster_.members().number();
     begin_anew();
     muster_.each([&](RoleId role) {
         if (peer(role).guest) return;

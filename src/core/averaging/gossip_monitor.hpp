@@ -108,6 +108,7 @@ private:
     BufferId weights_ = no_buffer;  ///< of the last version; lent while they are replaced
     bool owed_ = false;             ///< a mean is due
     bool averaging_ = false;        ///< one is under way
+    int mean_group_ = 0;            ///< Membership::number of those among whom it is
     bool summed_ = false;
     TreeReduce::Sum sum_;
     ActionId making_ = 0;

@@ -70,6 +70,10 @@ void GossipWorker::on_gossip(Time now, const Delivered& event, const Gossip& gos
 }
 
 void GossipWorker::on_share(Time now, const Delivered& event, const Share& share, Actions& actions) {
+    if (among_.late(share.group)) {
+        Slice mean = event.payload;
+        return let_go(mean.buffer, actions);
+    }
     if (among_.outside() || share.group > reduce_.group()) return among_.hold(event);
     reduce_.come(event.from - 1, {event.payload, share}, actions);
     go_on_reducing(now, actions);

@@ -18,6 +18,7 @@ std::vector<WorkerId> GossipWorker::peers() const {
 void GossipWorker::on_membership(Time now, const Membership& change, Actions& actions) {
     const Among::News news = among_.on(change);
     if (news == Among::News::none) return;
+    if (news == Among::News::gone) return take_held(now, actions);
     workers_ = peers();
     if (news == Among::News::changed && said_ && change.round == mean_) {
         renews_ = true;

@@ -33,8 +33,8 @@ struct Model {
 };
 
 /// Averaging. Driver to workers: `worker` has crashed, or is there again, which is change `number` of this kind. To one
-/// that is back: first, with number -1, each worker that is absent; then itself, as there, with the number of changes
-/// so far.
+/// that is back: at once, itself, as absent, with the number of changes so far; when it takes part again, with number
+/// -1, each worker that is absent; then itself, as there, with the number of changes so far.
 struct Membership {
     static constexpr std::string_view kind = "membership";
     WorkerId worker = 0;

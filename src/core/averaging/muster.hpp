@@ -33,7 +33,11 @@ public:
         members_.change(role - 1, false);
         return true;
     }
-    void come_back(RoleId role) { back_.push_back(role); }
+    /// What it is told, so that it lets go of what is for the one of before: that may lie where others wait to send.
+    Membership come_back(RoleId role) {
+        back_.push_back(role);
+        return {role - 1, false, members_.number()};
+    }
     /// Those that are back are members now: tell(role, Membership) lets all know. round: of a reduce that begins anew
     /// with them. Returns them.
     template <class Tell>

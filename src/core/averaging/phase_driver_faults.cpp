@@ -84,8 +84,11 @@ void PhaseDriver::on(Time now, const PeerBack& event, Actions& actions) {
     Peer& it = peer(event.peer);
     it.bye = false;
     it.exchanges = it.broadcasts = 0;
-    muster_.come_back(event.peer);
-    if (stopping_) dismiss(actions);
+    const Membership gone = muster_.come_back(event.peer);
+    if (stopping_)
+        dismiss(actions);
+    else
+        tell(event.peer, gone, actions);
     go_on(now, actions);
 }
 

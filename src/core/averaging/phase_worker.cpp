@@ -34,6 +34,10 @@ void PhaseWorker::on(Time now, const Delivered& event, Actions& actions) {
     } else if (const auto* model = std::get_if<Model>(&event.message)) {
         on_model(now, event, *model, actions);
     } else if (const auto* share = std::get_if<Share>(&event.message)) {
+        if (among_.late(share->group)) {
+            Slice mean = event.payload;
+            return let_go(mean.buffer, actions);
+        }
         if (among_.outside() || (share->group > reduce_.group() && !given_up_)) return among_.hold(event);
         reduce_.come(event.from - 1, {event.payload, *share}, actions);
         go_on_reducing(now, actions);
@@ -275,6 +279,7 @@ void PhaseWorker::on(Time now, const Taken& event, Actions& actions) {
     if (event.id == bye_) {
         phase_ = Phase::finished;
         let_go(joint_, actions);
+        reduce_.end(actions);
         among_.drop_held(actions);
         return finish(actions);
     }

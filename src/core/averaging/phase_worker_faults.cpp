@@ -14,6 +14,7 @@ void PhaseWorker::reset_reduce(Actions& actions) {
 void PhaseWorker::on_membership(Time now, const Membership& change, Actions& actions) {
     switch (among_.on(change)) {
         case Among::News::none: return;
+        case Among::News::gone: return take_held(now, actions);
         case Among::News::joined: reset_reduce(actions); return take_held(now, actions);
         case Among::News::changed: break;
     }

@@ -71,7 +71,7 @@ void StreamWorker::go_on_with(Time now, const Delivered& event, const Model& mod
 }
 
 void StreamWorker::on_share(Time now, const Delivered& event, const Share& share, Actions& actions) {
-    if (given_up_) {
+    if (given_up_ || among_.late(share.group)) {
         Slice mean = event.payload;
         return let_go(mean.buffer, actions);
     }
@@ -246,6 +246,7 @@ void StreamWorker::on(Time now, const Taken& event, Actions& actions) {
     if (event.id == bye_) {
         phase_ = Phase::finished;
         let_go(kept_.buffer, actions);
+        reduce_.end(actions);
         among_.drop_held(actions);
         return finish(actions);
     }

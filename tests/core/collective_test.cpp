@@ -193,6 +193,19 @@ TEST_CASE("collective: all workers begin an epoch together, and use each sample 
                 CHECK(last_iteration(data, stop) == iteration);
                 stop.updates = 2;
                 CHECK(last_iteration(data, stop) == std::min<std::int64_t>(2, iteration));
+                stop = {};
+                for (const std::int64_t gradients : {1, 2, 5, 37, 100}) {
+                    std::int64_t computed = 0, last = 0;
+                    while (computed < gradients) computed += computing_in(data, last++);
+                    stop.gradients = gradients;
+                    CHECK(last_iteration(data, stop) == last);
+                }
+                // However far it is, at once.
+                stop = {};
+                stop.epochs = 1;
+                const std::int64_t an_epoch = last_iteration(data, stop).value();
+                stop.epochs = 1e9;
+                CHECK(last_iteration(data, stop) == 1'000'000'000 * an_epoch);
             }
 }
 

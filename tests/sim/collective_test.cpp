@@ -59,6 +59,21 @@ double largest_difference(const Simulated& a, const Simulated& b) {
 
 }  // namespace
 
+TEST_CASE("collective: replicas that never meet are as far as the slowest of them") {
+    Scenario scenario = timing_scenario("no-comm", 3, 5, 0);
+    scenario.data.sampling = Sampling::strided;
+    scenario.protocol.collective.mode = CollectiveMode::no_comm;
+    scenario.workers.groups = {{1, "default", 0}, {2, "slow", 0}};
+    DeviceSpec& slow = scenario.cluster.devices["slow"] = scenario.cluster.devices["default"];
+    slow.b *= 10;  // 5 ms and 50 ms a gradient
+    scenario.stop.updates = 40;
+    const auto done = simulate(scenario, 1000);
+    REQUIRE(done.report.status == Status::finished);
+    REQUIRE(done.ledger.updates.size() == 40);
+    CHECK(done.ledger.updates.back().time_ns == doctest::Approx(40 * 0.05e9).epsilon(0.01));
+    for (const GradientRow& row : done.ledger.gradients) CHECK(row.applied_ns >= row.end_ns);
+}
+
 TEST_CASE("collective: ordered sums have the bits of hardsync, whatever the optimizer and the samples") {
     for (const char* optimizer : {"sgd", "momentum", "adam"})
         for (const int lambda : {1, 2, 3, 5})

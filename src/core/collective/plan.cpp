@@ -85,14 +85,26 @@ AllreduceAlgorithm algorithm_for(const CollectiveSpec& spec, std::int64_t bytes)
     return bytes <= spec.small_bytes ? spec.small : spec.algorithm;
 }
 
+namespace {
+
+/// Iterations of an epoch, after which batches are as many, and as large, as before.
+std::int64_t iterations_of_epoch(const DealerConfig& data) {
+    if (data.sampling == Sampling::random) return 1;
+    const bool sharded = data.sampling == Sampling::sharded;
+    const std::int64_t all = sharded ? shard_samples(data.samples, data.lambda, 0) : data.samples;
+    const std::int64_t step = sharded ? data.batch_size : std::int64_t{data.batch_size} * data.lambda;
+    return std::max<std::int64_t>(1, (all + step - 1) / step);
+}
+
+}  // namespace
+
 Batch batch_of(const DealerConfig& data, WorkerId worker, std::int64_t iteration) {
     if (data.sampling == Sampling::random) return own_batch(data, worker, iteration);
     const std::int64_t size = data.batch_size;
     const bool sharded = data.sampling == Sampling::sharded;
-    // What is shared out in an epoch, in how many iterations, and where the worker's batches begin and end in that.
-    const std::int64_t all = sharded ? shard_samples(data.samples, data.lambda, 0) : data.samples;
+    // Where the worker's batches begin and end in what is shared out in an epoch.
     const std::int64_t step = sharded ? size : size * data.lambda;
-    const std::int64_t rounds = std::max<std::int64_t>(1, (all + step - 1) / step);
+    const std::int64_t rounds = iterations_of_epoch(data);
     const std::int64_t first = iteration % rounds * step + (sharded ? 0 : worker * size);
     const std::int64_t end = sharded ? shard_samples(data.samples, data.lambda, worker) : data.samples;
     if (first >= end) return {};
@@ -118,7 +130,21 @@ std::optional<std::int64_t> last_iteration(const DealerConfig& data, const StopS
                                             : std::numeric_limits<std::int64_t>::max();
     const std::int64_t most = stop.gradients.value_or(std::numeric_limits<std::int64_t>::max());
     std::int64_t samples = 0, gradients = 0, iterations = 0;
-    while (samples < wanted && gradients < most && (!stop.updates || iterations < *stop.updates)) {
+    const auto goes_on = [&] {
+        return samples < wanted && gradients < most && (!stop.updates || iterations < *stop.updates);
+    };
+    for (const std::int64_t epoch = iterations_of_epoch(data); iterations < epoch && goes_on(); ++iterations) {
+        samples += samples_of(data, iterations);
+        gradients += computing_in(data, iterations);
+    }
+    if (!goes_on()) return iterations;
+    // All whole epochs but the last are like the first.
+    std::int64_t epochs = std::min((wanted - 1) / samples, (most - 1) / gradients);
+    if (stop.updates) epochs = std::min(epochs, (*stop.updates - 1) / iterations);
+    samples *= epochs;
+    gradients *= epochs;
+    iterations *= epochs;
+    while (goes_on()) {
         samples += samples_of(data, iterations);
         gradients += computing_in(data, iterations++);
     }

@@ -92,5 +92,5 @@ class Agd(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    PROGRAM, ROOT = Path(sys.argv.pop(1)), Path(sys.argv.pop(1))
+    PROGRAM, ROOT = Path(sys.argv.pop(1)).resolve(), Path(sys.argv.pop(1)).resolve()
     unittest.main()

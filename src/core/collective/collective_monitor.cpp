@@ -91,7 +91,7 @@ void CollectiveMonitor::state_version(const Made& made, Actions& actions) {
     const auto iterations = sorted(iterations_);
     // Replicas that never meet may be far apart: a version is there when the last one has come as far.
     Time there_ns = made.time_ns;
-    for (const IterationRow& row : iterations) there_ns = std::max(there_ns, row.end_ns);
+    for (const IterationRow& row : iterations) there_ns = std::max(there_ns, row.it.end_ns);
     books_.apply(there_ns, gradients, made.learning_rate, actions);
     for (const IterationRow& row : iterations) actions.iterations.push_back(row);
     for (const BucketRow& row : sorted(buckets_)) actions.buckets.push_back(row);

@@ -188,6 +188,31 @@ class Averaging(Case):
         path = self.write({**learning({"name": "async"}), "cluster": {"exchange": {"send_s": 1}}})
         self.assertIn("cluster.exchange", self.call("check", path).stderr)
 
+    def test_a_round_that_nobody_was_left_for_is_over_when_the_run_is(self) -> None:
+        # Worker 1 has no data, and waits for chunks that worker 0 took with it.
+        scenario = {"seed": 364, "data": {"samples": 1}, "workers": {"count": 2, "batch_size": 3},
+                    "model": {"name": "quadratic", "dimension": 8}, "stop": {"seconds": 0.3},
+                    "protocol": {"name": "sparknet", "tau": 2, "broadcast": "swarm"},
+                    "cluster": {"network": {"model": "flow", "star": {"bandwidth": "1Gbps", "latency": "10ms"}},
+                                "devices": {"default": {"seconds": {"3": 0.01}}}},
+                    "faults": [{"workers": [0], "at_s": 0.104287721, "until_s": 0.233507154},
+                               {"workers": [0], "at_s": 0.259326051, "until_s": 0.836718154}]}
+        self.run_scenario(scenario)
+        self.run_scenario({**scenario, "workers": {"count": 7, "batch_size": 3},
+                           "protocol": {"name": "local-sgd", "tau": 2, "broadcast": "swarm"},
+                           "faults": [{"workers": [0], "every_s": 0.1, "for_s": 0.1}]})
+
+    def test_means_of_no_steps_are_no_sign_that_a_run_gets_on(self) -> None:
+        # Those who have a part of the data crash before a step is done, time and again; two others have none.
+        scenario = {"seed": 963, "data": {"samples": 10, "sampling": "strided"}, "stop": {"epochs": 9.8},
+                    "workers": {"count": 7, "batch_size": 2}, "cost": {"push_bytes": 1000000, "pull_bytes": 1000000},
+                    "protocol": {"name": "mpca", "phases": 3, "split": "bytes", "alpha": 0, "gamma": 0},
+                    "cluster": {"network": {"model": "flow", "star": {"bandwidth": "10Mbps", "latency": "1us"}},
+                                "devices": {"default": {"seconds": {"2": 0.001}}}},
+                    "faults": [{"workers": [0, 1, 2, 3, 4], "every_s": 0.003, "for_s": 0.0001}]}
+        out = self.run_scenario(scenario, status=3)
+        self.assertEqual(self.summary(out)["status"], "deadlock")
+
     def test_check_and_replay_say_what_there_is_to_say(self) -> None:
         path = self.write(learning({"name": "diloco", "tau": 7}))
         text = self.call("check", path).stdout

@@ -9,10 +9,11 @@ second does with runs that are there: no-comm, allreduce, layer-wise and delayed
 A machine is to have a core for each rank and one for its reactor at least: otherwise ranks wait for cores.
 
 Prints a table for docs/validation.md, milliseconds, means over workers and iterations from the 20th on (--skip), and
-over runs of one protocol (--repeat). `waited` is what workers wait for sums, in all (iterations.csv). `exposed` is what
-the one that waits least does, in each iteration: whatever others wait longer is for a worker that is slower, which no
-delay takes away. `a sum` lasts from the begin of its last worker to its end (layers.csv). `hidden` and `saved` say
-which part of what allreduce has is gone, of `exposed` and of `waited`.
+over runs of one protocol (--repeat). `waited` is what workers wait for sums, in all (iterations.csv): for their messages
+and for workers that are slower, and the latter no communication could take away. `exposed` is what communication adds
+to an iteration: the run's time less the time of the same run, each gradient taking as long as it did, were every sum
+there at once when the last of its gradients is. `a sum` lasts from the begin of its last worker to its end
+(layers.csv). `hidden` and `saved` say which part of what allreduce has is gone, of `exposed` and of `waited`.
 """
 
 import argparse
@@ -24,6 +25,7 @@ import sys
 from dataclasses import astuple, dataclass
 from pathlib import Path
 
+import numpy as np
 from rubato_analysis import AnalysisError, load
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -58,6 +60,26 @@ def sum_seconds(layers, skip):
     return (sums.ended - sums.begun).mean() * 1e-9
 
 
+def exposed_seconds(rows, skip):
+    """What communication adds to an iteration, from the `skip`th on: along the chain of what waits for what.
+
+    rows: of iterations.csv. Iteration t ends when its own gradient is there and, of iteration t - delay, those of all
+    workers; what a worker does then, and how long its gradients take, is as recorded.
+    """
+    begin, computed, waited, end, delay = (
+        rows.pivot(index="iteration", columns="worker", values=name).to_numpy(dtype=np.int64)
+        for name in ("begin_ns", "computed_ns", "waited_ns", "end_ns", "delay"))
+    if skip < delay.max():
+        raise AnalysisError(f"expected at least {delay.max()} iterations that do not count, as many as the delay")
+    done = computed.copy()
+    ready = begin[skip]
+    for it in range(skip, len(begin)):
+        done[it] = ready + computed[it] - begin[it]
+        after = (begin[it + 1] if it + 1 < len(begin) else end[it]) - computed[it] - waited[it]
+        ready = np.maximum(done[it], done[it - delay[it]].max(axis=1)) + after
+    return (end[-1].max() - ready.max()) * 1e-9 / (len(begin) - skip)
+
+
 def measure(path, skip):
     """The label of a run, and its Times."""
     run = load(path)
@@ -66,7 +88,8 @@ def measure(path, skip):
     if rows.empty:
         raise AnalysisError(f"{path}: has no iteration from the {skip}th on")
     times = Times((rows.end_ns - rows.begin_ns).mean() * 1e-9, (rows.computed_ns - rows.begin_ns).mean() * 1e-9,
-                  rows.waited_ns.mean() * 1e-9, rows.groupby("iteration").waited_ns.min().mean() * 1e-9)
+                  rows.waited_ns.mean() * 1e-9,
+                  0 if protocol["name"] == "no-comm" else exposed_seconds(run.iterations, skip))
     if protocol["name"] in ("allreduce", "delayed"):
         times.sum = sum_seconds(run.layers, skip)
     return label_of(protocol), times

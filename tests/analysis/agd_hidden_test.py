@@ -10,7 +10,13 @@ import tempfile
 import unittest
 from pathlib import Path
 
+import pandas as pd
+
 ROOT, PROGRAM = Path(sys.argv.pop(1)).resolve(), Path(sys.argv.pop(1)).resolve()
+sys.path.insert(0, str(ROOT / "analysis"))
+
+# pylint: disable-next=wrong-import-position
+from agd_hidden import exposed_seconds  # noqa: E402
 
 # A sum is a ring of four: six steps of 20 us and 2 MB at 1 GB/s, 12.12 ms.
 SUM_MS = 6 * (0.02 + 2)
@@ -23,6 +29,21 @@ def scenario(slow_ms: float) -> dict:
             "protocol": {"name": "allreduce"}, "stop": {"updates": 60}, "trace": {"layers": True},
             "cluster": {"network": {"model": "flow", "star": {"bandwidth": "1GBps", "latency": "10us"}},
                         "devices": {"fast": {"a": 0, "b": 0.02}, "slow": {"a": 0, "b": slow_ms * 1e-3}}}}
+
+
+def rows_of_two(sum_ms: int, delay: int, iterations: int = 302) -> pd.DataFrame:
+    """Two workers whose gradients take 10 and 20 ms in turns, so that each iteration has another slow one."""
+    rows, ready, sums = [], [0, 0], []
+    for it in range(iterations):
+        done = [ready[worker] + (10, 20)[(it + worker) % 2] for worker in range(2)]
+        sums.append(max(done) + sum_ms)
+        needed = sums[it - delay] if it >= delay else 0
+        for worker in range(2):
+            end = max(done[worker], needed)
+            rows.append({"worker": worker, "iteration": it, "delay": delay, "begin_ns": ready[worker],
+                         "computed_ns": done[worker], "waited_ns": end - done[worker], "end_ns": end})
+            ready[worker] = end
+    return pd.DataFrame(rows)
 
 
 class Hidden(unittest.TestCase):
@@ -71,6 +92,20 @@ class Hidden(unittest.TestCase):
         self.assert_cells(found["delayed 1"][:5], [30, mean, 30 - mean, 0, SUM_MS])
         self.assertEqual(found["delayed 1"][5], "100.0")
         self.assertAlmostEqual(float(found["delayed 1"][6]), 100 * (1 - (30 - mean) / waited), delta=0.2)
+
+    def test_what_communication_adds_where_workers_are_slow_in_turns(self) -> None:
+        # A sum, and a gradient of 20 ms after it, take delay + 1 iterations, which are of 15 ms without communication,
+        # of 20 where each waits for the slow one.
+        for sum_ms in (0, 5, 10, 15, 30, 60):
+            for delay in (0, 1, 2, 3):
+                free = 15 if delay > 0 else 20
+                with self.subTest(sum_ms=sum_ms, delay=delay):
+                    rows = rows_of_two(sum_ms, delay)
+                    self.assertAlmostEqual(1e9 * exposed_seconds(rows, 8),
+                                           max(free, (sum_ms + 20) / (delay + 1)) - free, delta=0.1)
+        # In every iteration one of them waits for nothing, and yet communication is in the way.
+        rows = rows_of_two(30, 2)
+        self.assertLess(rows[rows.iteration >= 8].groupby("iteration").waited_ns.min().mean(), 1)
 
     def test_runs_that_are_there_are_read_and_others_refused(self) -> None:
         self.measured(20)

@@ -31,11 +31,12 @@ class ReplayResumed(ReplayCase):
             for protocol in PROTOCOLS:
                 with self.subTest(backend=backend, protocol=protocol):
                     run, version = self.resumed(protocol, backend)
-                    # It made others since, and keeps the one that its log begins with.
+                    # It may have made others since, and keeps the one that its log begins with.
                     kept = sorted(int(path.stem) for path in (run / "checkpoints").glob("*.ckpt"))
-                    self.assertEqual(kept[0], version)
-                    if backend == "sim":  # real ones are over too soon to write many
-                        self.assertEqual(len(kept), 3)
+                    self.assertIn(version, kept)
+                    # Those before it go once there are two new ones; real runs may be over before that.
+                    if backend == "sim":
+                        self.assertEqual((len(kept), kept[0]), (3, version))
                     said = self.replayed(run, "--weights", "--evaluate")
                     self.assertIn(f"the same final weights {self.summary(run)['weights_hash']}", said)
                     # The same rule leaves the same tables; what is before the checkpoint stays as recorded.

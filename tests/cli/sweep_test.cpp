@@ -7,11 +7,15 @@
 #include "cli/sweep/ranks.hpp"
 #include "cli/sweep/report.hpp"
 #include "cli/sweep/statistics.hpp"
+#include "cli/sweep/sweep_directory.hpp"
 
 #include <doctest/doctest.h>
 
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
+#include <atomic>
+#include <chrono>
 #include <cmath>
 #include <cstdlib>
 
@@ -215,4 +219,37 @@ TEST_CASE("the progress line of a sweep") {
     CHECK(sweep_progress_line(500, 2, 2, 1000, 250) ==
           "[############............] 500 of 1,000 done  2 failed  2 running  250 points/s  2 s left");
     CHECK(sweep_progress_line(0, 0, 2, 10, 0) == "[........................] 0 of 10 done  0 failed  2 running");
+}
+
+TEST_CASE("processes that enter the folder of one sweep at once all find it theirs") {
+    const Planned planned(R"({"base": "base.json"})");
+    constexpr int processes = 2, rounds = 2000;
+    void* page = ::mmap(nullptr, sizeof(std::atomic<int>), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    REQUIRE(page != MAP_FAILED);
+    auto& arrived = *new (page) std::atomic<int>(0);
+    for (int process = 0; process < processes; ++process) {
+        if (::fork() != 0) continue;
+        int refused = 0;
+        for (int round = 0; round < rounds; ++round) {
+            ++arrived;
+            while (arrived < processes * (round + 1)) continue;
+            // Each a little later than the one before it, by another time in each round.
+            const auto begin = std::chrono::steady_clock::now();
+            while (std::chrono::steady_clock::now() - begin < std::chrono::nanoseconds(200 * process * (round % 200)))
+                continue;
+            try {
+                enter_sweep_directory((planned.scratch.folder / std::to_string(round)).string(), planned.sweep);
+            } catch (const InputError&) {
+                ++refused;
+            }
+        }
+        ::_exit(std::min(refused, 255));
+    }
+    for (int process = 0; process < processes; ++process) {
+        int status = 0;
+        REQUIRE(::wait(&status) > 0);
+        REQUIRE(WIFEXITED(status));
+        CHECK(WEXITSTATUS(status) == 0);
+    }
+    ::munmap(page, sizeof(std::atomic<int>));
 }

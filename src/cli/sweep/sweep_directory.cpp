@@ -56,8 +56,10 @@ bool enter_sweep_directory(const std::string& directory, const SweepFile& sweep)
     const fs::path folder(directory);
     if (fs::exists(folder, error) && !fs::is_directory(folder, error))
         throw InputError(directory + ": is a file, expected a folder for the sweep");
+    // In this order: another process may be entering it, and .claims is the first file that it makes.
+    const bool filled = fs::is_directory(folder, error) && !fs::is_empty(folder, error);
     const bool ours = fs::exists(folder / "sweep.json", error) || fs::exists(folder / ".claims", error);
-    if (fs::is_directory(folder, error) && !fs::is_empty(folder, error) && !ours)
+    if (filled && !ours)
         throw InputError(directory + ": is not empty and holds no sweep; --out names another folder");
     trace::make_directory(directory);
     Claims claims(directory);

@@ -201,6 +201,7 @@ int recompute(LoggedRun& run, const ReplayOptions& options) {
     const std::string directory = options.directory.empty()
                                       ? default_directory(changed, "replay of " + absolute(run.directory))
                                       : options.directory;
+    const DirectoryLock lock(directory);
     require_free(directory, run, options.force);
     try {
         if (const std::string text = check_log(run, changed); !text.empty()) {
@@ -210,7 +211,6 @@ int recompute(LoggedRun& run, const ReplayOptions& options) {
     } catch (const sim::ScheduleChanged& problem) {
         throw InputError(run.log_path + ": " + problem.what());
     }
-    const DirectoryLock lock(directory);
 
     trace::RecorderOptions output;
     output.directory = directory;

@@ -4,6 +4,8 @@
 #include "core/types.hpp"
 #include "sim/network.hpp"
 
+#include <algorithm>
+
 namespace rubato::sim {
 
 /// `seconds` after `begin`. Throws PlatformError where nanoseconds in 63 bits cannot tell that time any more.
@@ -14,6 +16,12 @@ inline Time after(Time begin, double seconds) {
     const double ns = seconds * 1e9;
     const auto whole = static_cast<Time>(ns);
     return begin + whole + (ns - static_cast<double>(whole) >= 0.5 ? 1 : 0);
+}
+
+/// The end of a computation: a nanosecond later at least, since who computes in no time at all would never get to what
+/// arrives meanwhile, and go on for ever.
+inline Time after_work(Time begin, double seconds) {
+    return std::max(begin + 1, after(begin, seconds));
 }
 
 }  // namespace rubato::sim

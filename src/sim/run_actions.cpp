@@ -129,7 +129,7 @@ void Run::act(RoleId role, Time now, const Compute& action) {
     if (seat.stalled)
         seat.left_s = pace_.work(role, action.worker_seq, work_s);
     else
-        seat.compute_free_ns = after(begin, pace_.seconds(role, action.worker_seq, begin, work_s / speed));
+        seat.compute_free_ns = after_work(begin, pace_.seconds(role, action.worker_seq, begin, work_s / speed));
     buffers_.retain(action.weights);
     const BufferId gradient = buffers_.allocate();
     std::int32_t job = -1;

@@ -260,3 +260,23 @@ TEST_CASE("gossip: runs are computed again from their logs, as they are and as h
         check_recomputed(part, part.steps);
     }
 }
+
+TEST_CASE("gossip: time passes for those too whose gradients take less than a nanosecond") {
+    auto scenario = gossip(3, 2);
+    auto& device = scenario.cluster.devices["default"];
+    device = {};
+    device.kind = DeviceSpec::Kind::affine;
+    device.a = 1e-12;
+    Time shortest = 1000000, end = 0;
+    // A watcher that has seen enough ends a run that would never end itself.
+    std::int64_t steps = 0;
+    const auto watch = [&](Time now, RoleId, const Event& event, const Actions&) {
+        REQUIRE(++steps < 1000000);
+        end = std::max(end, now);
+        if (const auto* ready = std::get_if<GradientReady>(&event))
+            shortest = std::min(shortest, ready->end_ns - ready->begin_ns);
+    };
+    run(scenario, {1e-6}, watch);
+    CHECK(shortest == 1);
+    CHECK(end >= 1000);
+}

@@ -14,6 +14,8 @@ Needs needs_of(const Scenario& scenario) {
     needs.replicas = protocol.reduces();
     needs.exchanges = protocol.averages() || protocol.reduces();
     needs.gradients_arrive = !protocol.averages();
+    needs.receipts_tell =
+        scenario.topology == "star" && !scenario.workers.communication.any() && protocol.family() == Family::policy;
     return needs;
 }
 

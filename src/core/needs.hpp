@@ -15,6 +15,9 @@ struct Needs {
     bool replicas = false;
     bool exchanges = false;         ///< who sends a payload has the costs of cluster.exchange
     bool gradients_arrive = false;  ///< at role 0: a sign that a run gets on. Otherwise updates are
+    /// What a worker has pushed can be told from the receipt: a gradient of one model, which the server sent, to which
+    /// nothing was added.
+    bool receipts_tell = false;
 };
 
 Needs needs_of(const Scenario& scenario);

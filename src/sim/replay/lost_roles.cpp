@@ -15,7 +15,7 @@ bool Recomputation::send_for_lost(RoleId role) {
     Sent sent{0, delivered.message, no_buffer};
     if (delivered.payload.buffer != no_buffer) {
         const auto* push = std::get_if<Push>(&delivered.message);
-        if (push == nullptr || push->count > 1 || !receipts_tell_) {
+        if (push == nullptr || push->count > 1 || !needs_.receipts_tell) {
             // The server's log is never lost where this is asked: without its end a log is not whole.
             if (delivered.from != 0 && cut_.empty())
                 cut_ =

@@ -1,7 +1,5 @@
 #include "sim/replay/recomputation.hpp"
 
-#include "core/needs.hpp"
-
 #include <algorithm>
 #include <cmath>
 #include <utility>
@@ -39,6 +37,7 @@ Recomputation::Recomputation(const Scenario& scenario, const learn::Task& task, 
       listener_(listener),
       lambda_(scenario.lambda()),
       sharded_(scenario.topology == "sharded"),
+      needs_(needs_of(scenario)),
       seats_(static_cast<std::size_t>(roles_of(scenario))),
       buffers_(task.parameters()),
       optimizer_(scenario.optimizer, task.parameters(), scenario.lambda()),
@@ -46,16 +45,13 @@ Recomputation::Recomputation(const Scenario& scenario, const learn::Task& task, 
           job.weights = buffers_.data(job.weights_buffer);
           job.gradient = buffers_.data(job.gradient_buffer);
       })) {
-    receipts_tell_ = scenario.topology == "star" && !scenario.workers.communication.any() &&
-                     scenario.protocol.family() == Family::policy;
-    replicas_ = needs_of(scenario).replicas;
     initial_ = buffers_.allocate();
     if (options.resumed == nullptr) {
         task.initialize(buffers_.data(initial_));
         return;
     }
     std::ranges::copy(options.resumed->weights, buffers_.data(initial_).begin());
-    if (options.keeps_state && !replicas_) optimizer_.restore(options.resumed->velocity);
+    if (options.keeps_state && !needs_.replicas) optimizer_.restore(options.resumed->velocity);
 }
 
 bool Recomputation::ready(RoleId role, const Event& event) const {

@@ -2,6 +2,7 @@
 // on real buffers.
 #pragma once
 
+#include "core/needs.hpp"
 #include "core/role.hpp"
 #include "learn/apply.hpp"
 #include "learn/pool.hpp"
@@ -196,6 +197,7 @@ private:
     RecomputationListener& listener_;
     int lambda_;
     bool sharded_;
+    Needs needs_;
     std::vector<Seat> seats_;
     std::map<ChannelKey, std::deque<Sent>> channels_;
     std::vector<RoleId> awoken_;  ///< roles whose next step may be ready by now
@@ -209,9 +211,6 @@ private:
     std::optional<std::uint64_t> hash_;
     bool finished_ = false, stopped_ = false;
     std::string cut_;
-    /// A gradient can be told from its receipt: it is of one model, which the server sent, and nothing is added up.
-    bool receipts_tell_ = true;
-    bool replicas_ = false;  ///< workers' optimizers are all alike, and saved
 };
 
 }  // namespace rubato::sim

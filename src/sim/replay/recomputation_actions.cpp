@@ -80,7 +80,8 @@ learn::Optimizer& Recomputation::optimizer_of(RoleId role) {
     auto& own = seat(role).optimizer;
     if (own) return *own;
     own = std::make_unique<learn::Optimizer>(learn::own_optimizer(own_optimizer_, task_.parameters()));
-    if (replicas_ && options_.resumed != nullptr && options_.keeps_state) own->restore(options_.resumed->velocity);
+    if (needs_.replicas && options_.resumed != nullptr && options_.keeps_state)
+        own->restore(options_.resumed->velocity);
     return *own;
 }
 

@@ -26,6 +26,7 @@ from dataclasses import astuple, dataclass
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 from rubato_analysis import AnalysisError, load
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -47,6 +48,15 @@ class Times:
     waited: float
     exposed: float
     sum: float | None = None
+
+
+def require_whole_rows(path, scenario):
+    """Sums that are drained between two iterations are in no row, so what is waited for them would count as nothing."""
+    evaluate = scenario.get("evaluate", {})
+    pauses = evaluate.get("mode") == "pause" and any(key.startswith("every") for key in evaluate)
+    if pauses or scenario.get("execution", {}).get("checkpoint"):
+        raise AnalysisError(f"{path}: its sums are drained for evaluations or checkpoints; expected a run without "
+                            "evaluate.mode pause and execution.checkpoint")
 
 
 def label_of(protocol):
@@ -83,6 +93,7 @@ def exposed_seconds(rows, skip):
 def measure(path, skip):
     """The label of a run, and its Times."""
     run = load(path)
+    require_whole_rows(path, run.scenario)
     protocol = run.scenario["protocol"]
     rows = run.iterations[run.iterations.iteration >= skip]
     if rows.empty:
@@ -106,7 +117,7 @@ def together(runs):
 
 
 def cell(value, scale=1e3):
-    return "" if value is None else f"{scale * value:.1f}"
+    return "" if value is None or pd.isna(value) else f"{scale * value:.1f}"
 
 
 def table(found):

@@ -122,6 +122,15 @@ bool with_seconds(const Node& layers) {
     return all;
 }
 
+/// A layer may take no time, as one that only reshapes; all of them together may not.
+void require_some_time(const Node& layers) {
+    for (const Node& layer : layers.items)
+        for (const char* key : {"forward_s", "backward_s"})
+            if (quantity(layer.at(key), Quantity::duration) > 0) return;
+    refuse(layers, "cost.layers",
+           "take 0 s together: expected a forward_s or backward_s above 0, or none in any layer");
+}
+
 }  // namespace
 
 void use_layer_tables(Node& root) {
@@ -176,6 +185,7 @@ void complete_layers(Node& root, std::vector<std::string>& notes) {
         return;
     }
     const bool seconds = with_seconds(*layers);
+    if (seconds) require_some_time(*layers);
     if (batch && !seconds)
         refuse(*batch, "cost.layers_batch_size",
                "the layers have no seconds: expected forward_s and backward_s in each");

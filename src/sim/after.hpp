@@ -18,8 +18,8 @@ inline Time after(Time begin, double seconds) {
     return begin + whole + (ns - static_cast<double>(whole) >= 0.5 ? 1 : 0);
 }
 
-/// The end of a computation: a nanosecond later at least, since who computes in no time at all would never get to what
-/// arrives meanwhile, and go on for ever.
+/// The end of a computation: a nanosecond later at least, so that time passes for who computes, and what is on its way
+/// arrives in the end.
 inline Time after_work(Time begin, double seconds) {
     return std::max(begin + 1, after(begin, seconds));
 }

@@ -69,6 +69,11 @@ class Hidden(unittest.TestCase):
         lines = [[cell.strip() for cell in line.split("|")[1:-1]] for line in done.stdout.splitlines()]
         return {line[0]: line[1:] for line in lines[2:]}
 
+    def one_run(self, name: str, of: dict) -> Path:
+        (self.work / f"{name}.json").write_text(json.dumps(of))
+        subprocess.run([PROGRAM, "run", self.work / f"{name}.json", "--out", self.work / name, "--quiet"], check=True)
+        return self.work / name
+
     def assert_cells(self, cells: list[str], expected: list[float | None]) -> None:
         for cell, value in zip(cells, expected, strict=True):
             if value is None:
@@ -107,6 +112,14 @@ class Hidden(unittest.TestCase):
         rows = rows_of_two(30, 2)
         self.assertLess(rows[rows.iteration >= 8].groupby("iteration").waited_ns.min().mean(), 1)
 
+    def test_runs_that_drain_their_sums_in_between_are_refused(self) -> None:
+        paused = scenario(20) | {"model": {"name": "softmax"}, "evaluate": {"every_epochs": 0.3, "mode": "pause"}}
+        saved = scenario(20) | {"execution": {"checkpoint": {"every_updates": 10}}}
+        for name, refused in (("paused", paused), ("saved", saved)):
+            done = self.call(self.one_run(name, refused))
+            self.assertEqual(done.returncode, 1)
+            self.assertRegex(done.stderr, r"\Aagd_hidden.py: [^\n]+ drained for evaluations or checkpoints[^\n]+\n\Z")
+
     def test_runs_that_are_there_are_read_and_others_refused(self) -> None:
         self.measured(20)
         done = self.call(self.work / "runs-20" / "allreduce", self.work / "runs-20" / "delayed-2")
@@ -114,6 +127,10 @@ class Hidden(unittest.TestCase):
         self.assertIn("| delayed 2 |", done.stdout)
         both = self.call(self.work / "runs-20" / "allreduce", self.work / "runs-20" / "allreduce")
         self.assertEqual(both.stdout.splitlines()[2:], done.stdout.splitlines()[2:3])  # the mean of the two
+        alone = {"count": 1, "device": "fast", "batch_size": 1}  # which adds up nothing
+        alone = self.call(self.one_run("alone", scenario(20) | {"workers": alone}))
+        self.assertEqual(alone.returncode, 0, alone.stderr)
+        self.assertNotIn("<NA>", alone.stdout)
         self.assertEqual(self.call("--skip", 1000, self.work / "runs-20" / "allreduce").returncode, 1)
         self.assertEqual(self.call(self.work / "nothing").returncode, 1)
         self.assertEqual(self.call().returncode, 2)

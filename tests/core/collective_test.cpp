@@ -260,3 +260,38 @@ TEST_CASE("delay: grows while there is waiting, and is the smallest of those tha
     }
     CHECK(choice.delay() == 1);
 }
+
+TEST_CASE("delay: follows what communication takes, down as well as up, and trying costs little") {
+    constexpr int workers = 3, most = 5;
+    std::vector<DelayChoice> all(workers, DelayChoice(most, 5));
+    double spent = 0;
+    // Workers differ in what they measure, and all take the largest proposal.
+    const auto decide = [&](double communication) {
+        std::int32_t agreed = 0;
+        for (int worker = 0; worker < workers; ++worker) {
+            DelayChoice& it = all[static_cast<std::size_t>(worker)];
+            const double waits = std::max(0.0, communication - 10.0 * it.delay());
+            for (int i = 0; i < 5; ++i)
+                it.note(static_cast<Time>(1e6 * (10 + 0.02 * worker + waits)), static_cast<Time>(1e6 * waits));
+            spent += worker == 0 ? 10 + waits : 0;
+            agreed = std::max(agreed, it.propose());
+        }
+        for (DelayChoice& it : all) it.take(agreed);
+        return agreed;
+    };
+    const auto settle = [&](double communication, int decisions) {
+        int delay = 0;
+        spent = 0;
+        for (int i = 0; i < decisions; ++i) delay = decide(communication);
+        return delay;
+    };
+    CHECK(settle(35, 12) == 4);
+    CHECK(settle(8, 60) == 1);
+    CHECK(settle(0, 60) == 0);
+    CHECK(settle(25, 60) == 3);
+    // A delay of 2 would take half as long again.
+    settle(25, 2000);
+    CHECK(spent < 1.01 * 10 * 2000);
+    CHECK(spent > 10 * 2000);  // it has looked
+    CHECK(settle(8, 1000) == 1);
+}

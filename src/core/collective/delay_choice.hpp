@@ -3,8 +3,9 @@
 //
 // After every `every` iterations a worker proposes: one more, where it waited for more than a fiftieth of its time and
 // has not tried that; otherwise the smallest of those that it has tried whose iterations took at most a hundredth more
-// than the shortest. What it has tried it forgets after some proposals, since clusters change. The largest proposal of
-// all workers, which an allreduce carries, is what all take.
+// than the shortest. The largest proposal of all workers, which an allreduce carries, is what all take. Since clusters
+// change, all forget what they have tried now and then, and try one less: after ten proposals, or, where that was of no
+// use, after twice as many as the time before, so that trying costs little.
 #pragma once
 
 #include "core/types.hpp"
@@ -33,11 +34,19 @@ public:
         ++noted_;
     }
     std::int32_t propose() {
+        const bool looks = ++proposals_ >= interval_;
+        if (looks) proposals_ = 0;
         if (noted_ == 0) return delay_;
         Time& here = tried_ns_[static_cast<std::size_t>(delay_)];
         here = std::max<Time>(1, took_ns_ / noted_);
         const bool waits = 50 * waited_ns_ > took_ns_;
         took_ns_ = waited_ns_ = noted_ = 0;
+        if (looks) {
+            const Time now = here;
+            std::fill(tried_ns_.begin(), tried_ns_.end(), 0);
+            here = now;
+            if (delay_ > 0) return delay_ - 1;
+        }
         const auto next = static_cast<std::size_t>(delay_) + 1;
         if (waits && next < tried_ns_.size() && tried_ns_[next] == 0) return static_cast<std::int32_t>(next);
         Time best = here;
@@ -47,23 +56,27 @@ public:
         while (tried_ns_[static_cast<std::size_t>(choice)] == 0 ||
                100 * tried_ns_[static_cast<std::size_t>(choice)] > 101 * best)
             ++choice;
-        if (++proposals_ % remembered == 0) std::fill(tried_ns_.begin(), tried_ns_.end(), 0);
         return choice;
     }
+    /// What all have agreed on, so that all look for less at the same time.
     void take(std::int32_t agreed) {
         if (agreed != delay_) took_ns_ = waited_ns_ = noted_ = 0;
+        if (lowered_) interval_ = agreed > delay_ ? std::min(2 * interval_, longest) : soonest;
+        lowered_ = agreed < delay_;
         delay_ = agreed;
     }
     bool operator==(const DelayChoice&) const = default;
 
 private:
-    static constexpr std::int64_t remembered = 10;
+    static constexpr std::int64_t soonest = 10, longest = 320;
 
     int delay_ = 0;
     int every_ = 0;               ///< 0: fixed
     std::vector<Time> tried_ns_;  ///< by delay: an iteration; 0: not tried
     Time took_ns_ = 0, waited_ns_ = 0;
-    std::int64_t noted_ = 0, proposals_ = 0;
+    std::int64_t noted_ = 0;
+    std::int64_t proposals_ = 0, interval_ = soonest;  ///< since all looked for less, and until they will
+    bool lowered_ = false;                             ///< at the last decision
 };
 
 }  // namespace rubato

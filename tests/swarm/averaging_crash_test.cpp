@@ -5,6 +5,7 @@
 #include "swarm/seeds.hpp"
 
 #include <doctest/doctest.h>
+#include <map>
 
 using namespace rubato;
 using namespace rubato::test;
@@ -14,6 +15,18 @@ namespace {
 struct Endings {
     int finished = 0, interrupted = 0, dead = 0, dropped = 0;
 };
+
+/// What is told of a round is what is applied in the version that it makes: no steps of one that was given up.
+void check_rounds(const Scenario& scenario, const Ledger& ledger) {
+    std::map<Version, std::int64_t> applied;
+    for (const GradientRow& row : ledger.gradients)
+        if (row.outcome == rubato::Outcome::applied) applied[row.apply_version + 1] += row.count;
+    for (const RoundRow& row : ledger.rounds) {
+        demand(row.workers <= scenario.lambda(), "a round of too many");
+        if (scenario.protocol.averages_in_rounds())
+            demand(row.steps == applied[row.version], "a version of more steps, or less, than its round had");
+    }
+}
 
 void check(const Draw& it, std::int64_t interrupt_at, Endings& endings) {
     const auto run = simulate(it.scenario, it.samples, it.network, nullptr, interrupt_at);
@@ -29,7 +42,7 @@ void check(const Draw& it, std::int64_t interrupt_at, Endings& endings) {
     endings.interrupted += report.status == Status::interrupted;
     endings.dead += dead;
     for (const auto& row : run.ledger.gradients) endings.dropped += row.outcome == rubato::Outcome::dropped;
-    for (const RoundRow& row : run.ledger.rounds) demand(row.workers <= it.scenario.lambda(), "a round of too many");
+    check_rounds(it.scenario, run.ledger);
     if (it.scenario.stop.updates && report.status == Status::finished)
         demand(static_cast<std::int64_t>(run.ledger.updates.size()) >= *it.scenario.stop.updates, "too few updates");
 }

@@ -125,6 +125,20 @@ inline Draw draw_stream(std::uint64_t seed) {
     return it;
 }
 
+/// All workers go within a few milliseconds, at a time when the driver may be making a version, and most come back; few
+/// of them may have a part of the data.
+inline void draw_end_of_all(Draw& it, learn::Stream& random) {
+    it.scenario.cluster.server.update_s = 1e-3 * static_cast<double>(random.below(40));
+    if (random.below(2) == 0) it.scenario.data.samples = it.samples = 1 + static_cast<std::int64_t>(random.below(20));
+    const double at_s = 1e-3 * static_cast<double>(20 + random.below(200));
+    for (WorkerId worker = 0; worker < it.scenario.lambda(); ++worker) {
+        FaultSpec& fault = it.scenario.faults.emplace_back();
+        fault.workers = {worker};
+        fault.at_s = at_s + 1e-4 * static_cast<double>(random.below(50));
+        if (random.below(8) > 0) fault.until_s = fault.at_s + 1e-3 * static_cast<double>(1 + random.below(100));
+    }
+}
+
 /// Up to four spells of workers, some for good; or more of them, so short that a worker is back before all others have
 /// heard that it was gone. Messages may be on their way for as long as several steps take.
 inline void draw_spells(Draw& it, std::uint64_t seed) {
@@ -144,6 +158,7 @@ inline void draw_spells(Draw& it, std::uint64_t seed) {
         else if (random.below(3) > 0)
             fault.until_s = fault.at_s + 1e-3 * static_cast<double>(1 + random.below(200));
     }
+    if (slow.below(3) == 0) draw_end_of_all(it, slow);
 }
 
 }  // namespace rubato::test

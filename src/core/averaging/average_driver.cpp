@@ -64,7 +64,7 @@ void AverageDriver::begin_round(Time now, Actions& actions) {
     }
     take_early();
     muster_.each([&](RoleId role) {
-        peer(role).whole = std::exchange(peer(role).anew, false);
+        peer(role).whole = std::exchange(peer(role).anew, false) && streams();
         if (peer(role).whole) send_whole(role, Model::whole, actions);
     });
     spread_ = !std::exchange(first_, false) || (books_.version() > 0 && !streams()) || muster_.members().number() > 0;
@@ -278,7 +278,8 @@ void AverageDriver::begin_stop(Status status, Actions& actions) {
     status_ = status;
     if (streams() && running_ && !summed_ && active() == 0) running_ = false;  // it waited for one to be back
     const std::int64_t replies = given_up_ ? Stop::given_up : 0;
-    muster_.each([&](RoleId role) { send_stop(role, first_ ? -1 : serial_of(model_), replies, actions); });
+    muster_.each(
+        [&](RoleId role) { send_stop(role, first_ || peer(role).anew ? -1 : serial_of(model_), replies, actions); });
     for (const RoleId role : muster_.dismiss()) send_stop(role, -1, 0, actions);
 }
 

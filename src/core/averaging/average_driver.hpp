@@ -57,8 +57,8 @@ private:
         std::int64_t told = 0;       ///< of the run
         std::int64_t expected = -1;  ///< of the run, said by its Bye
         bool bye = false;
-        bool anew = false;   ///< is to be sent the whole joint model
-        bool whole = false;  ///< was, in this round: its steps do not say that it has what is broadcast
+        bool anew = false;   ///< has been admitted since the last round began, and has not had its model
+        bool whole = false;  ///< was sent all of it, in this round: its steps do not say that it has what is broadcast
         bool operator==(const Peer&) const = default;
     };
 
@@ -98,6 +98,8 @@ private:
     /// What a worker has told of this round goes with it.
     void drop_rows(WorkerId worker, Actions& actions);
     void drop_early(WorkerId worker, Actions& actions);
+    /// Nobody is left to go on with it, nor to have what has been made in it.
+    void give_up_round(Actions& actions);
     /// Those that are back take part from this round on.
     void take_back(Actions& actions);
     void try_rejoin(Actions& actions);

@@ -54,6 +54,17 @@ void AverageDriver::drop_early(WorkerId worker, Actions& actions) {
     std::erase_if(early_, [&](const auto& it) { return it.first == worker; });
 }
 
+// Steps that are in a mean that is let go are in no version; where the run ends they are left over.
+void AverageDriver::give_up_round(Actions& actions) {
+    running_ = false;
+    given_up_ = true;
+    broadcast_.end();
+    ++restarts_;
+    let_go(sum_.mean.buffer, actions);
+    if (stopping_) return;
+    for (RoleId role = 1; role <= config_.run.lambda; ++role) drop_rows(role - 1, actions);
+}
+
 void AverageDriver::on(Time now, const PeerDown& event, Actions& actions) {
     if (finished_) return;
     books_.lose(event.peer - 1, event.begun);
@@ -67,11 +78,7 @@ void AverageDriver::on(Time now, const PeerDown& event, Actions& actions) {
                             stopping_};
     muster_.each([&](RoleId role) { tell(role, change, actions); });
     if (running_ && (stopping_ || (active() == 0 && !streams()))) {
-        running_ = false;
-        given_up_ = true;
-        broadcast_.end();
-        ++restarts_;
-        let_go(sum_.mean.buffer, actions);
+        give_up_round(actions);
         if (!stopping_ && muster_.any_back()) begin_round(now, actions);
     }
     if (stopping_) return try_finish(now, actions);
@@ -99,7 +106,7 @@ void AverageDriver::on(Time now, const PeerBack& event, Actions& actions) {
 
 void AverageDriver::take_back(Actions& actions) {
     const auto say = [&](RoleId role, const Membership& it) { tell(role, it, actions); };
-    for (const RoleId role : muster_.admit(-1, say)) peer(role).anew = streams();
+    for (const RoleId role : muster_.admit(-1, say)) peer(role).anew = true;
     muster_.forget();
 }
 

@@ -117,6 +117,8 @@ private:
     void drop_rows(WorkerId worker, bool of_reduce, Actions& actions);
     /// Nobody is left for the stages under way.
     void end_stages(Actions& actions);
+    /// Those of all workers, in a mean that is let go.
+    void drop_reduced(Actions& actions);
     /// Members of whom it holds.
     template <class Holds>
     int count(Holds&& holds) const {

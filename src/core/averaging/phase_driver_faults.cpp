@@ -35,6 +35,11 @@ void PhaseDriver::drop_rows(WorkerId worker, bool of_reduce, Actions& actions) {
     if (of_reduce) drop(shard(plan_.reduce).rows);
 }
 
+void PhaseDriver::drop_reduced(Actions& actions) {
+    if (reduce_ != Stage::runs) return;
+    for (RoleId role = 1; role <= config_.run.lambda; ++role) drop_rows(role - 1, true, actions);
+}
+
 void PhaseDriver::end_stages(Actions& actions) {
     if (broadcast_ == Stage::runs) {
         broadcast_ = Stage::done;
@@ -65,6 +70,7 @@ void PhaseDriver::on(Time now, const PeerDown& event, Actions& actions) {
     const Membership change{event.peer - 1, false, members.number(), anew ? exchanges_ : -1, stopping_};
     muster_.each([&](RoleId role) { tell(role, change, actions); });
     if (stopping_ || members.size() == 0) {
+        if (!stopping_) drop_reduced(actions);
         end_stages(actions);
     } else if (broadcast_ == Stage::runs) {
         for (const RoleId role : members.depend_on(event.peer, sent_.group, config_.spread)) {

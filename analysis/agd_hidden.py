@@ -9,11 +9,11 @@ second does with runs that are there: no-comm, allreduce, layer-wise and delayed
 A machine is to have a core for each rank and one for its reactor at least: otherwise ranks wait for cores.
 
 Prints a table for docs/validation.md, milliseconds, means over workers and iterations from the 20th on (--skip), and
-over runs of one protocol (--repeat). `waited` is what workers wait for sums, in all (iterations.csv): for their messages
-and for workers that are slower, and the latter no communication could take away. `exposed` is what communication adds
-to an iteration: the run's time less the time of the same run, each gradient taking as long as it did, were every sum
-there at once when the last of its gradients is. `a sum` lasts from the begin of its last worker to its end
-(layers.csv). `hidden` and `saved` say which part of what allreduce has is gone, of `exposed` and of `waited`.
+over runs of one protocol (--repeat). `waited` is what workers wait for sums, in all (iterations.csv): for their
+messages, and for workers that are slower, and the latter no communication could take away. `exposed` is what
+communication adds to an iteration: the run's time less the time of the same run, each gradient taking as long as it
+did, were every sum there at once when the last of its gradients is. `a sum` lasts from the begin of its last worker to
+its end (layers.csv). `hidden` and `saved` say which part of what allreduce has is gone, of `exposed` and of `waited`.
 """
 
 import argparse

@@ -4,6 +4,7 @@ Usage: averaging_test.py RUBATO
 """
 
 import math
+from collections import Counter
 
 from case import Case, main
 
@@ -201,6 +202,45 @@ class Averaging(Case):
         self.run_scenario({**scenario, "workers": {"count": 7, "batch_size": 3},
                            "protocol": {"name": "local-sgd", "tau": 2, "broadcast": "swarm"},
                            "faults": [{"workers": [0], "every_s": 0.1, "for_s": 0.1}]})
+
+    def test_who_is_back_before_a_round_begins_waits_for_no_model_of_the_last_one(self) -> None:
+        # Worker 0 alone has data, and crashes while a version is made; the stop finds worker 1 back, and no round.
+        base = {"data": {"samples": 1, "sampling": "strided"}, "workers": {"count": 2, "batch_size": 1},
+                "cost": {"push_bytes": 1000, "pull_bytes": 1000}, "stop": {"seconds": 0.7},
+                "cluster": {"network": {"model": "flow", "star": {"bandwidth": "1Gbps", "latency": "1ms"}},
+                            "devices": {"default": {"seconds": {"1": 0.01}}}, "server": {"update_s": 0.1}}}
+        for name in ("sparknet", "streaming-diloco"):
+            protocol = {"name": name, "tau": 1}
+            if name == "streaming-diloco":
+                protocol |= {"fragments": 1, "overlap": 0, "split": "bytes"}
+            for spell in ((0.4, 0.5), (0.15, 0.16)):
+                faults = [{"workers": [0], "at_s": 0.2, "until_s": 1.0},
+                          {"workers": [1], "at_s": spell[0], "until_s": spell[1]}]
+                with self.subTest(name=name, spell=spell):
+                    self.run_scenario({**base, "protocol": protocol, "faults": faults})
+
+    def test_a_round_that_is_given_up_leaves_no_steps_to_the_next(self) -> None:
+        slow = {"model": "flow", "star": {"bandwidth": "1kbps", "latency": "1us"}}  # so that crashes find it at sending
+        base = {"data": {"samples": 1000, "sampling": "strided"}, "cost": {"push_bytes": 10, "pull_bytes": 10},
+                "stop": {"updates": 3}}
+        alone = {"workers": {"count": 1, "batch_size": 2}, "protocol": {"name": "local-sgd", "tau": 3},
+                 "cluster": {"network": slow, "devices": {"default": {"seconds": {"2": 0.01}}}},
+                 "faults": [{"workers": [0], "at_s": 1.04, "until_s": 1.3}]}
+        groups = [{"count": 1, "device": "fast"}, {"count": 1, "device": "slow"}]
+        both = {"workers": {"batch_size": 2, "groups": groups},
+                "protocol": {"name": "mpca", "phases": 1},
+                "cluster": {"network": slow, "devices": {"fast": {"seconds": {"2": 0.05}},
+                                                         "slow": {"seconds": {"2": 0.7}}}},
+                "faults": [{"workers": [0], "at_s": 3.5, "until_s": 4.5},
+                           {"workers": [1], "at_s": 3.6, "until_s": 4.5}]}
+        for scenario in (alone, both):
+            with self.subTest(scenario["protocol"]["name"]):
+                out = self.run_scenario({**base, **scenario})
+                applied = Counter(int(row["apply_version"]) + 1 for row in self.rows(out, "gradients.csv")
+                                  if row["outcome"] == "applied")
+                rounds = {int(row["version"]): int(row["steps"]) for row in self.rows(out, "rounds.csv")}
+                self.assertEqual(applied, rounds)
+                self.assertGreater(self.summary(out)["gradients"]["dropped"], 0)
 
     def test_means_of_no_steps_are_no_sign_that_a_run_gets_on(self) -> None:
         # Those who have a part of the data crash before a step is done, time and again; two others have none.

@@ -152,7 +152,8 @@ TEST_CASE("what does not go with layers is refused in one line") {
         {R"("layers": [{"bytes": 9e18}, {"bytes": 9e18}])",
          "cost.layers[0].bytes: expected a number from 1 to 1000000000000000 or a string with a unit such as "
          "\"350kB\" or \"1MiB\", found the number 9e+18"},
-        {R"("layers": [{"bytes": 8, "forward_s": 0, "backward_s": "0ms"}, {"bytes": 8, "forward_s": 0, "backward_s": 0}])",
+        {R"("layers": [{"bytes": 8, "forward_s": 0, "backward_s": "0ms"},
+            {"bytes": 8, "forward_s": 0, "backward_s": 0}])",
          "cost.layers: take 0 s together: expected a forward_s or backward_s above 0, or none in any layer"},
         {R"("layers": [{"bytes": 8, "forward_s": -1, "backward_s": 1}])",
          "cost.layers[0].forward_s: expected a number from 0 to 1000000 or a string with a unit such as \"10us\" or "

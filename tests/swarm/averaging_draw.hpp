@@ -129,8 +129,12 @@ inline Draw draw_stream(std::uint64_t seed) {
 /// of them may have a part of the data.
 inline void draw_end_of_all(Draw& it, learn::Stream& random) {
     it.scenario.cluster.server.update_s = 1e-3 * static_cast<double>(random.below(40));
-    if (random.below(2) == 0) it.scenario.data.samples = it.samples = 1 + static_cast<std::int64_t>(random.below(20));
+    if (random.below(3) > 0) it.scenario.data.samples = it.samples = 1 + static_cast<std::int64_t>(random.below(8));
     const double at_s = 1e-3 * static_cast<double>(20 + random.below(200));
+    if (random.below(2) == 0) {
+        it.scenario.stop = {};
+        it.scenario.stop.seconds = at_s + 1e-3 * static_cast<double>(random.below(80));
+    }
     for (WorkerId worker = 0; worker < it.scenario.lambda(); ++worker) {
         FaultSpec& fault = it.scenario.faults.emplace_back();
         fault.workers = {worker};

@@ -59,8 +59,7 @@ bool enter_sweep_directory(const std::string& directory, const SweepFile& sweep)
     // In this order: another process may be entering it, and .claims is the first file that it makes.
     const bool filled = fs::is_directory(folder, error) && !fs::is_empty(folder, error);
     const bool ours = fs::exists(folder / "sweep.json", error) || fs::exists(folder / ".claims", error);
-    if (filled && !ours)
-        throw InputError(directory + ": is not empty and holds no sweep; --out names another folder");
+    if (filled && !ours) throw InputError(directory + ": is not empty and holds no sweep; --out names another folder");
     trace::make_directory(directory);
     Claims claims(directory);
     const Claims::Writing lock(claims);

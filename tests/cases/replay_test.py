@@ -4,6 +4,7 @@ Usage: replay_test.py RUBATO ANALYSIS
 """
 
 import csv
+import fcntl
 import json
 import os
 import shutil
@@ -240,6 +241,11 @@ class Replay(ReplayCase):
         (out / "x").write_text("x")
         rate = ("--set", "optimizer.learning_rate=0.01")
         self.assertIn("is not empty", self.replayed(run, *rate, "--out", out, status=2))
+        # What another one is writing there it looks at only when that is done.
+        descriptor = os.open(out, os.O_RDONLY)
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        self.assertIn("another run is writing there", self.replayed(run, *rate, "--out", out, status=2))
+        os.close(descriptor)
         self.replayed(run, *rate, "--out", out, "--force", "--quiet")
         self.assertIn("the recorded run itself", self.replayed(run, *rate, "--out", run, "--force", status=2))
 

@@ -117,7 +117,7 @@ private:
     void drop_rows(WorkerId worker, bool of_reduce, Actions& actions);
     /// Nobody is left for the stages under way.
     void end_stages(Actions& actions);
-    /// Those of all workers, in a mean that is let go.
+    /// Nobody is left to go on from the mean of the reduce under way: the steps in it go with it.
     void drop_reduced(Actions& actions);
     /// Members of whom it holds.
     template <class Holds>

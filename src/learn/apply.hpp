@@ -24,10 +24,9 @@ struct UpdateJob {
     std::span<const float> from;
     std::span<float> to;
     std::vector<Summand> summands;
-    std::vector<Step> steps;      ///< first_part counts from the first summand
-    std::span<const float> next;  ///< see Optimizer::apply
-    Version version = 0;          ///< of `from`
-    std::size_t offset = 0;       ///< element that `from`, `to` and the gradients begin with
+    std::vector<Step> steps;  ///< first_part counts from the first summand
+    Version version = 0;      ///< of `from`
+    std::size_t offset = 0;   ///< element that `from`, `to` and the gradients begin with
 };
 
 /// Elements of a whole that an action is about; count 0: all.
@@ -172,7 +171,11 @@ void run(const FoldJob& job, Optimizer& optimizer);
 /// The same where no rule looks at weights.
 void run(const FoldJob& job);
 void run(const LocalStepJob& job);
-void run(const UpdateJob& job, Optimizer& optimizer);
+/// One after the other, all with the same offset and size, in one go over the weights. next: see Optimizer::apply.
+void run(std::span<const UpdateJob> jobs, Optimizer& optimizer, std::span<const float> next = {});
+inline void run(const UpdateJob& job, Optimizer& optimizer) {
+    run({&job, 1}, optimizer);
+}
 
 /// FNV-1a over the bytes of the weights: equal runs have equal hashes.
 std::uint64_t weights_hash(std::span<const float> weights);

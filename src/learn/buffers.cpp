@@ -1,9 +1,17 @@
 #include "learn/buffers.hpp"
 
+#include <new>
 #include <stdexcept>
 #include <string>
 
 namespace rubato::learn {
+
+/// No vector of elements lies in two lines of a cache.
+static constexpr std::align_val_t line{64};
+
+void BufferPool::Free::operator()(float* memory) const {
+    ::operator delete(memory, line);
+}
 
 void BufferPool::refuse(BufferId buffer) {
     throw std::logic_error("buffer " + std::to_string(buffer) + " is used without a reference to it");
@@ -25,7 +33,8 @@ std::int32_t BufferPool::storage(Handle& handle) {
 std::span<float> BufferPool::memory(Storage& storage) {
     if (storage.memory == nullptr) {
         if (free_memory_.empty()) {
-            memory_.push_back(std::make_unique_for_overwrite<float[]>(static_cast<std::size_t>(elements_)));
+            memory_.emplace_back(
+                static_cast<float*>(::operator new(static_cast<std::size_t>(elements_) * sizeof(float), line)));
             free_memory_.push_back(memory_.back().get());
         }
         storage.memory = free_memory_.back();

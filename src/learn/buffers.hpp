@@ -64,6 +64,10 @@ public:
     void drop(Contents held) {
         if (held.storage >= 0) leave(held.storage);
     }
+    /// Whether a handle stands for these contents.
+    bool stands_for(BufferId buffer, Contents held) const {
+        return handles_[static_cast<std::size_t>(buffer)].storage == held.storage;
+    }
     /// Whether nothing else leads to these contents.
     bool sole(Contents held) const { return storages_[static_cast<std::size_t>(held.storage)].handles == 1; }
     std::span<float> data(Contents held) { return memory(at(held.storage)); }
@@ -82,6 +86,10 @@ private:
     struct Storage {
         std::int32_t handles = 0;  ///< and holds
         float* memory = nullptr;   ///< null until the contents are asked for
+    };
+
+    struct Free {
+        void operator()(float* memory) const;
     };
 
     Handle& handle(BufferId buffer) {
@@ -115,7 +123,7 @@ private:
     std::vector<BufferId> free_handles_;
     std::vector<Storage> storages_;
     std::vector<std::int32_t> free_storages_;
-    std::vector<std::unique_ptr<float[]>> memory_;
+    std::vector<std::unique_ptr<float[], Free>> memory_;
     std::vector<float*> free_memory_;  ///< the last one was given up last
 };
 

@@ -2,6 +2,7 @@
 
 #include "learn/cifar.hpp"
 #include "learn/error.hpp"
+#include "learn/fetch.hpp"
 #include "learn/idx.hpp"
 #include "learn/random.hpp"
 
@@ -179,8 +180,12 @@ DatasetSize dataset_size(const DataSpec& spec, bool real) {
 void copy_images(const Dataset& data, const Samples& samples, std::span<const std::int32_t> ids, float* out) {
     const auto size = static_cast<std::size_t>(data.shape.size());
     const float* __restrict mean = data.mean.data();
-    for (std::int32_t id : ids) {
-        const std::uint8_t* __restrict image = samples.pixels.data() + static_cast<std::size_t>(id) * size;
+    const auto image_of = [&](std::size_t i) {
+        return samples.pixels.data() + static_cast<std::size_t>(ids[i]) * size;
+    };
+    for (std::size_t i = 0; i < ids.size(); i++) {
+        const std::uint8_t* __restrict image = image_of(i);
+        if (i + 1 < ids.size()) fetch(image_of(i + 1), size);  // they lie anywhere
         float* __restrict to = out;
         for (std::size_t p = 0; p < size; p++) to[p] = static_cast<float>(image[p]) * (1 / 255.0f) - mean[p];
         out += size;

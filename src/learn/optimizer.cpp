@@ -1,6 +1,7 @@
 #include "learn/optimizer.hpp"
 
 #include "learn/descent.hpp"
+#include "learn/fetch.hpp"
 
 #include <algorithm>
 #include <cassert>
@@ -20,11 +21,6 @@ void scale(float* __restrict out, const float* __restrict in, float factor, std:
 
 void add_scaled(float* __restrict out, const float* __restrict in, float factor, std::size_t n) {
     for (std::size_t i = 0; i < n; i++) out[i] += factor * in[i];
-}
-
-void fetch(const float* values, std::size_t n) {
-    constexpr std::size_t line = 64 / sizeof(float);
-    for (std::size_t i = 0; i < n; i += line) __builtin_prefetch(values + i);
 }
 
 }  // namespace
@@ -112,30 +108,36 @@ void Optimizer::descend(const StepInput& step, float* to, const float* from, con
     decoupled_ ? with(DecoupledDecay{decay_}) : with(CoupledDecay{decay_});
 }
 
-void Optimizer::apply(std::span<const float> from, std::span<float> to, std::span<const StepInput> steps,
-                      std::span<const float> next, std::size_t offset) {
-    assert(from.size() == to.size());
-    assert(offset + to.size() <= parameters_);
-    assert(to.size() == parameters_ || !looks_at_weights());
+void Optimizer::apply(std::span<const Pass> passes, std::span<const float> next, std::size_t offset) {
     have_state();
+    const std::size_t size = passes.empty() ? 0 : passes.front().to.size();
+    for (const Pass& pass : passes) {
+        assert(pass.from.size() == size && pass.to.size() == size);
+        assert(offset + size <= parameters_);
+        assert(size == parameters_ || !looks_at_weights());
+    }
+    for (std::size_t first = 0; first < size; first += block) {
+        const std::size_t n = std::min(block, size - first);
+        if (!next.empty()) fetch(next.data() + first, n * sizeof(float));
+        for (const Pass& pass : passes) apply_block(pass, first, n, offset);
+    }
+}
+
+void Optimizer::apply_block(const Pass& pass, std::size_t first, std::size_t n, std::size_t offset) {
     float sum[block], one[block], before[block];
-    for (std::size_t first = 0; first < to.size(); first += block) {
-        const std::size_t n = std::min(block, to.size() - first);
-        float* w = to.data() + first;
-        const float* old = from.data() + first;
-        if (!next.empty()) fetch(next.data() + first, n);
-        if (steps.empty() && old != w) std::memcpy(w, old, n * sizeof(float));
-        for (const StepInput& step : steps) {
-            const float* d = direction(step, old, first, n, sum, one);
-            if (!compensation_.watches_steps()) {
-                descend(step, w, old, d, offset + first, n);
-            } else {
-                std::copy_n(old, n, before);
-                descend(step, w, before, d, first, n);
-                compensation_.watch(before, w, static_cast<float>(step.learning_rate), block_at(first, n, 0));
-            }
-            old = w;
+    float* w = pass.to.data() + first;
+    const float* old = pass.from.data() + first;
+    if (pass.steps.empty() && old != w) std::memcpy(w, old, n * sizeof(float));
+    for (const StepInput& step : pass.steps) {
+        const float* d = direction(step, old, first, n, sum, one);
+        if (!compensation_.watches_steps()) {
+            descend(step, w, old, d, offset + first, n);
+        } else {
+            std::copy_n(old, n, before);
+            descend(step, w, before, d, first, n);
+            compensation_.watch(before, w, static_cast<float>(step.learning_rate), block_at(first, n, 0));
         }
+        old = w;
     }
 }
 

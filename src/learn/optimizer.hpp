@@ -18,6 +18,13 @@ struct StepInput {
     Version number = 1;    ///< the version that it makes, so 1 is the first of a run
 };
 
+/// The steps from one version to a later one. `to` may be the memory of `from` or of a summand of the first step.
+struct Pass {
+    std::span<const float> from;
+    std::span<float> to;
+    std::span<const StepInput> steps;
+};
+
 /// accumulator += factor * gradient; accumulator, gradient: same length.
 void fold(std::span<float> accumulator, std::span<const float> gradient, float factor);
 
@@ -44,13 +51,16 @@ class Optimizer {
 public:
     /// workers: lambda, for rules that keep something of each worker.
     Optimizer(const OptimizerSpec& spec, std::int64_t parameters, int workers = 1);
-    /// Takes all steps in one pass over the weights, with the bits of one by one. `to` may be the memory of `from` or
-    /// of a summand of the first step.
+    /// Takes all steps of all passes, each from what the last one made, in one go over the weights, with the bits of
+    /// one by one.
     /// next: what will be read afterwards, as long as `to`, or empty; it is fetched into the caches on the way.
     /// offset: of the weights it is about the part that begins there, and so are `from`, `to` and the gradients; a rule
     /// that looks at weights wants all. Parts that do not overlap may be applied from several threads after prepare().
-    void apply(std::span<const float> from, std::span<float> to, std::span<const StepInput> steps,
-               std::span<const float> next = {}, std::size_t offset = 0);
+    void apply(std::span<const Pass> passes, std::span<const float> next = {}, std::size_t offset = 0);
+    void apply(std::span<const float> from, std::span<float> to, std::span<const StepInput> steps) {
+        const Pass pass{from, to, steps};
+        apply({&pass, 1});
+    }
     /// Has the memory of the state.
     void prepare() { have_state(); }
     /// accumulator += factor * gradient, or = where it is the `first`, as the rule has it at `weights` of `version`.
@@ -76,6 +86,8 @@ private:
     }
     const float* direction(const StepInput& step, const float* now, std::size_t first, std::size_t n, float* sum,
                            float* one);
+    /// Elements [first, first + n) of one pass.
+    void apply_block(const Pass& pass, std::size_t first, std::size_t n, std::size_t offset);
     /// first: in the state.
     void descend(const StepInput& step, float* to, const float* from, const float* d, std::size_t first, std::size_t n);
 

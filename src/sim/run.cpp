@@ -44,7 +44,7 @@ Run::Run(const RunInput& input, Network& network, const Placement& placement)
             std::make_unique<learn::Optimizer>(scenario_.optimizer, input.task->parameters(), scenario_.lambda());
         late_ = std::make_unique<learn::LateUpdate>(buffers_, *optimizer_, kept_);
         pool_ = std::make_unique<learn::Pool>(*input.task, scenario_.pool_threads, [this](learn::GradientJob& job) {
-            late_->run();
+            late_->run_for(job.weights_buffer);
             job.weights = buffers_.data(job.weights_buffer);
             job.gradient = buffers_.data(job.gradient_buffer);
         });
@@ -248,6 +248,11 @@ void Run::deliver(FlowId id, Time now) {
     if (transport_.has_local()) deliver_local(now);
 }
 
+void Run::wait_for(learn::GradientJob& job) {
+    late_->run_for(job.weights_buffer);  // here, where the pool is not locked
+    pool_->wait(job);
+}
+
 void Run::process(Due& due) {
     if (due.to == fault_role_) return on_fault(due);
     if (due.flow >= 0) {
@@ -264,17 +269,12 @@ void Run::process(Due& due) {
     if (const auto* layer = std::get_if<LayerReady>(&due.event)) {
         // The computation may have ended earlier than it was to.
         if (seat.compute == nullptr || std::get<GradientReady>(seat.compute->event).id != layer->id) return;
-        if (seat.compute->job >= 0) {
-            late_->run();
-            pool_->wait(*jobs_[static_cast<std::size_t>(seat.compute->job)]);
-        }
+        if (seat.compute->job >= 0) wait_for(*jobs_[static_cast<std::size_t>(seat.compute->job)]);
     }
     if (auto* ready = std::get_if<GradientReady>(&due.event)) {
         if (due.job >= 0) {
             auto& job = *jobs_[static_cast<std::size_t>(due.job)];
-            // Not while the pool is locked.
-            late_->run(pool_->alone() ? job.weights_buffer : no_buffer);
-            pool_->wait(job);
+            wait_for(job);
             ready->loss = job.loss;
             free_jobs_.push_back(due.job);
         }

@@ -99,6 +99,7 @@ private:
     void go_on(Time reached);
     void deal_with(Time due);
     void process(Due& due);
+    void wait_for(learn::GradientJob& job);
     /// Tells the sender of a message that it is taken.
     void notify(const Due& due) { hand(due.sender, now_, due.taken); }
     /// Nothing may be thrown through the network's own frames.
@@ -260,7 +261,7 @@ private:
     std::unique_ptr<learn::Optimizer> optimizer_;
     std::map<Version, std::vector<float>> kept_states_;  ///< of replicas' optimizers, which are all alike
     std::map<RoleId, learn::Optimizer> own_optimizers_;  ///< of workers that take steps with one
-    std::unique_ptr<learn::LateUpdate> late_;            ///< the last version is there once it has run
+    std::unique_ptr<learn::LateUpdate> late_;            ///< the last versions are there once it has run
     std::vector<std::unique_ptr<learn::GradientJob>> jobs_;
     std::vector<std::int32_t> free_jobs_;
     std::unique_ptr<learn::Pool> pool_;  ///< after what its threads work on: a run may end in the middle of a gradient

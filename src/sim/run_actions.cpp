@@ -260,7 +260,6 @@ void Run::act(RoleId role, Time now, const Update& action) {
         for (std::int32_t p = 0; p < step.part_count; ++p)
             pushes += actions_.parts[static_cast<std::size_t>(step.first_part + p)].pushes;
     }
-    if (late_) late_->run();
     // Whoever else holds the old version (a gradient in computation, a model on its way) goes on reading it.
     const bool in_place = buffers_.sole(action.weights);
     const BufferId to = in_place ? action.weights : buffers_.allocate();

@@ -101,6 +101,133 @@ TEST_CASE("late update: works in place where the driver says so, and one that fo
     CHECK(it.holds(it.old_version, std::vector(it.size, 0.5f)));
 }
 
+namespace {
+
+/// Asynchronous training in small: each gradient has been computed three versions ago, and makes a version of its own.
+struct Chain {
+    static constexpr std::int64_t size = 9000;
+    BufferPool buffers{size};
+    Kept kept{buffers};
+    Optimizer optimizer;
+    LateUpdate late{buffers, optimizer, kept};
+    std::vector<BufferId> versions;
+
+    explicit Chain(const OptimizerSpec& spec) : optimizer(spec, size, 2) {
+        versions.push_back(buffers.allocate());
+        fill(versions[0], 0);
+        kept.keep(0, versions[0]);
+    }
+    void fill(BufferId buffer, std::int64_t seed) {
+        auto values = buffers.data(buffer);
+        for (std::size_t i = 0; i < values.size(); ++i)
+            values[i] = 0.01f * static_cast<float>((static_cast<std::int64_t>(i) * 7 + seed * 13) % 31 - 15);
+    }
+    void add() {
+        const auto version = static_cast<Version>(versions.size()) - 1;
+        add(versions, 0, 0, std::max<Version>(0, version - 2));
+        kept.keep(version + 1, versions.back());
+    }
+    /// The next version of a part of the weights, count 0: of all.
+    void add(std::vector<BufferId>& of, std::int64_t first, std::int64_t count, Version read) {
+        const auto version = static_cast<Version>(of.size()) - 1;
+        const BufferId gradient = buffers.allocate();
+        fill(gradient, first + version + 1);
+        Actions actions;
+        actions.parts.push_back({gradient, 1, read, 1, static_cast<WorkerId>(version % 2)});
+        actions.steps.push_back({0, 1, 0.5});
+        Update update{1, of.back(), version, 0, 1};
+        update.first = first;
+        update.count = count;
+        of.push_back(buffers.allocate());
+        late.defer(update, actions, of.back());
+        buffers.release(gradient);
+    }
+    std::vector<float> values(Version version) {
+        const auto data = buffers.data(versions[static_cast<std::size_t>(version)]);
+        return {data.begin(), data.end()};
+    }
+};
+
+}  // namespace
+
+TEST_CASE("late update: a chain has the bits of its updates one by one, also where they look at versions in between") {
+    std::vector<OptimizerSpec> specs{{}, momentum()};
+    for (const char* name : {"nesterov", "adagrad", "adam"}) (specs.emplace_back()).name = name;
+    for (const auto kind : {StalenessRule::Kind::delay_compensation, StalenessRule::Kind::gap_aware}) {
+        auto& rule = specs.emplace_back(momentum()).staleness_rule;
+        rule.kind = kind;
+        rule.strength = 0.5;
+        rule.decay = 0.5;
+        rule.adaptive = kind == StalenessRule::Kind::delay_compensation;
+        rule.mean_square_by_worker = rule.adaptive;
+    }
+    for (const auto& spec : specs) {
+        Chain chain(spec), apart(spec);
+        constexpr int updates = 3 * static_cast<int>(LateUpdate::most) + 5;
+        for (int i = 0; i < updates; ++i) {
+            chain.add();
+            apart.add();
+            apart.late.run();
+        }
+        chain.late.run();
+        for (Version version = 0; version <= updates; ++version)
+            REQUIRE_MESSAGE(chain.values(version) == apart.values(version), spec.name, " version ", version);
+        CHECK(std::ranges::equal(chain.optimizer.state(), apart.optimizer.state()));
+        CHECK(chain.values(updates) != chain.values(updates - 1));
+    }
+}
+
+TEST_CASE("late update: a gradient on weights that are there lets updates wait, as many as may") {
+    Chain chain({}), apart({});
+    const auto ran = [&] {
+        return chain.buffers.data(chain.versions[1])[0] == apart.buffers.data(apart.versions[1])[0];
+    };
+    for (std::size_t i = 0; i < LateUpdate::most; ++i) {
+        chain.add();
+        apart.add();
+        apart.late.run();
+        if (i + 1 == LateUpdate::most) break;
+        chain.late.run_for(chain.versions[0]);
+        chain.buffers.data(chain.versions[1])[0] = -1;  // whatever memory it has by now
+        REQUIRE(!ran());
+    }
+    SUBCASE("a gradient on the first version that waits") {
+        chain.late.run_for(chain.versions[1]);
+    }
+    SUBCASE("a gradient on the last one") {
+        chain.late.run_for(chain.versions.back());
+    }
+    SUBCASE("there are as many as may wait") {
+        chain.late.run_for(chain.versions[0]);
+    }
+    SUBCASE("one more comes") {
+        chain.add();
+    }
+    CHECK(ran());
+    CHECK(chain.values(LateUpdate::most) == apart.values(LateUpdate::most));
+}
+
+TEST_CASE("late update: what does not follow from those that wait goes by itself, such as a shard's after another's") {
+    std::vector<std::vector<float>> made[2];
+    for (const bool apart : {false, true}) {
+        Chain chain({});
+        std::vector<BufferId> shards[2]{{chain.versions[0]}, {chain.versions[0]}};
+        for (const std::size_t shard : {0, 0, 1, 0, 1, 1, 0}) {
+            chain.add(shards[shard], shard == 0 ? 0 : 5000, shard == 0 ? 5000 : 4000, 0);
+            if (apart) chain.late.run();
+        }
+        chain.late.run();
+        for (const std::size_t shard : {0, 1}) {
+            for (const BufferId version : shards[shard]) {
+                const auto part = chain.buffers.data(version).subspan(shard * 5000, shard == 0 ? 5000 : 4000);
+                made[apart].emplace_back(part.begin(), part.end());
+            }
+        }
+    }
+    CHECK(made[0] == made[1]);
+    CHECK(std::ranges::adjacent_find(made[0]) == made[0].end());
+}
+
 TEST_CASE("late update: fetching what is read next changes nothing, be it the new version itself") {
     for (const bool own : {false, true}) {
         Bench it({}, {1});

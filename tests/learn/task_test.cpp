@@ -5,8 +5,15 @@
 
 #include <doctest/doctest.h>
 
+#include <sys/resource.h>
+
 #include <cmath>
+#include <future>
 #include <set>
+
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
 
 namespace rubato::learn {
 namespace {
@@ -40,6 +47,31 @@ std::vector<float> train(const Task& task, int epochs, double rate) {
 }
 
 }  // namespace
+
+#if defined(__GLIBC__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+TEST_CASE("gradients take no memory from the system, whatever was freed before") {
+    mallopt(M_MMAP_THRESHOLD, 128 * 1024);  // as the C library begins
+    mallopt(M_TRIM_THRESHOLD, 128 * 1024);
+    Scenario scenario = small_scenario("mlp");
+    scenario.data.shape = {28, 28, 1};
+    scenario.data.samples = 600;
+    const auto task = make_task(scenario);
+    const auto page_faults = [&] {  // of 20 gradients, on a thread with memory of its own and on this one
+        const auto weights = initial(*task);
+        std::vector<float> gradient(weights.size());
+        const auto workspace = task->workspace();
+        rusage before{}, after{};
+        for (std::int64_t seq = 0; seq < 25; ++seq) {
+            if (seq == 5) getrusage(RUSAGE_THREAD, &before);
+            task->gradient(weights, 0, seq, {0, 256, 0}, gradient, *workspace);
+        }
+        getrusage(RUSAGE_THREAD, &after);
+        return after.ru_minflt - before.ru_minflt;
+    };
+    CHECK(page_faults() < 20);
+    CHECK(std::async(std::launch::async, page_faults).get() < 20);
+}
+#endif
 
 TEST_CASE("each model learns the synthetic task") {
     for (const char* model : {"softmax", "mlp", "cnn"}) {

@@ -3,12 +3,14 @@
 #include "learn/mix.hpp"
 
 #include <algorithm>
+#include <cassert>
 #include <cstring>
 
 namespace rubato::learn {
 
 void run(const FoldJob& job, Optimizer& optimizer) {
-    optimizer.fold_in(job.accumulator, job.summand, job.first, job.weights, job.version);
+    const Pass pass = job;
+    optimizer.apply({&pass, 1});
 }
 
 void run(const FoldJob& job) {
@@ -22,25 +24,24 @@ void run(const LocalStepJob& job) {
     if (!job.to.empty()) descend_plainly(job.to, job.from, job.gradient, job.rate);
 }
 
-void run(std::span<const UpdateJob> jobs, Optimizer& optimizer, std::span<const float> next) {
-    std::size_t count = 0;
-    for (const UpdateJob& job : jobs) count += job.steps.size();
-    std::vector<StepInput> steps;
-    steps.reserve(count);  // the passes point into it
-    std::vector<Pass> passes;
-    passes.reserve(jobs.size());
-    for (const UpdateJob& job : jobs) {
-        const std::size_t first = steps.size();
-        for (const auto& step : job.steps) {
-            const auto parts =
-                std::span(job.summands)
-                    .subspan(static_cast<std::size_t>(step.first_part), static_cast<std::size_t>(step.part_count));
-            const auto number = job.version + static_cast<Version>(steps.size() - first) + 1;
-            steps.push_back({parts, step.learning_rate, step.momentum, number});
-        }
-        passes.push_back({job.from, job.to, std::span(steps).subspan(first)});
+Descent descent(const UpdateJob& job, std::vector<StepInput>& steps) {
+    assert(steps.capacity() - steps.size() >= job.steps.size());
+    const std::size_t first = steps.size();
+    for (const auto& step : job.steps) {
+        const auto parts =
+            std::span(job.summands)
+                .subspan(static_cast<std::size_t>(step.first_part), static_cast<std::size_t>(step.part_count));
+        const auto number = job.version + static_cast<Version>(steps.size() - first) + 1;
+        steps.push_back({parts, step.learning_rate, step.momentum, number});
     }
-    if (!jobs.empty()) optimizer.apply(passes, next, jobs.front().offset);
+    return {job.from, job.to, std::span(steps).subspan(first)};
+}
+
+void run(const UpdateJob& job, Optimizer& optimizer) {
+    std::vector<StepInput> steps;
+    steps.reserve(job.steps.size());
+    const Pass pass = descent(job, steps);
+    optimizer.apply({&pass, 1}, {}, job.offset);
 }
 
 void run(const MixJob& job) {

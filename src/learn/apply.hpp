@@ -13,13 +13,7 @@
 namespace rubato::learn {
 
 /// Where an action of the apply lane reads and writes; pointers stay valid while the action holds its buffers.
-struct FoldJob {
-    std::span<float> accumulator;
-    Summand summand;
-    bool first = false;
-    std::span<const float> weights;  ///< the present ones, of `version`; empty where the rule looks at none
-    Version version = 0;
-};
+using FoldJob = FoldIn;
 struct UpdateJob {
     std::span<const float> from;
     std::span<float> to;
@@ -171,11 +165,9 @@ void run(const FoldJob& job, Optimizer& optimizer);
 /// The same where no rule looks at weights.
 void run(const FoldJob& job);
 void run(const LocalStepJob& job);
-/// One after the other, all with the same offset and size, in one go over the weights. next: see Optimizer::apply.
-void run(std::span<const UpdateJob> jobs, Optimizer& optimizer, std::span<const float> next = {});
-inline void run(const UpdateJob& job, Optimizer& optimizer) {
-    run({&job, 1}, optimizer);
-}
+void run(const UpdateJob& job, Optimizer& optimizer);
+/// Its steps are added to `steps`, which the result points into: have room for them reserved.
+Descent descent(const UpdateJob& job, std::vector<StepInput>& steps);
 
 /// FNV-1a over the bytes of the weights: equal runs have equal hashes.
 std::uint64_t weights_hash(std::span<const float> weights);

@@ -22,6 +22,8 @@ class BufferPool {
 public:
     explicit BufferPool(std::int64_t elements) : elements_(elements) {}
 
+    std::int64_t elements() const { return elements_; }
+
     /// What handles share.
     struct Contents {
         std::int32_t storage = -1;

@@ -15,7 +15,9 @@ namespace {
 // step.
 constexpr std::size_t block = 4096;
 
-void scale(float* __restrict out, const float* __restrict in, float factor, std::size_t n) {
+/// out may be in.
+void scale(float* out, const float* in, float factor, std::size_t n) {
+#pragma GCC ivdep
     for (std::size_t i = 0; i < n; i++) out[i] = factor * in[i];
 }
 
@@ -110,20 +112,23 @@ void Optimizer::descend(const StepInput& step, float* to, const float* from, con
 
 void Optimizer::apply(std::span<const Pass> passes, std::span<const float> next, std::size_t offset) {
     have_state();
-    const std::size_t size = passes.empty() ? 0 : passes.front().to.size();
-    for (const Pass& pass : passes) {
-        assert(pass.from.size() == size && pass.to.size() == size);
-        assert(offset + size <= parameters_);
-        assert(size == parameters_ || !looks_at_weights());
-    }
+    const auto size_of = [](const Pass& pass) {
+        if (const auto* descent = std::get_if<Descent>(&pass)) return descent->to.size();
+        return std::get<FoldIn>(pass).accumulator.size();
+    };
+    const std::size_t size = passes.empty() ? 0 : size_of(passes.front());
+    assert(std::ranges::all_of(passes, [&](const Pass& pass) { return size_of(pass) == size; }));
+    assert(offset + size <= parameters_);
     for (std::size_t first = 0; first < size; first += block) {
         const std::size_t n = std::min(block, size - first);
         if (!next.empty()) fetch(next.data() + first, n * sizeof(float));
-        for (const Pass& pass : passes) apply_block(pass, first, n, offset);
+        for (const Pass& pass : passes) std::visit([&](const auto& one) { apply_block(one, first, n, offset); }, pass);
     }
 }
 
-void Optimizer::apply_block(const Pass& pass, std::size_t first, std::size_t n, std::size_t offset) {
+void Optimizer::apply_block(const Descent& pass, std::size_t first, std::size_t n, std::size_t offset) {
+    assert(pass.from.size() == pass.to.size());
+    assert(pass.to.size() == parameters_ || !looks_at_weights());
     float sum[block], one[block], before[block];
     float* w = pass.to.data() + first;
     const float* old = pass.from.data() + first;
@@ -141,20 +146,16 @@ void Optimizer::apply_block(const Pass& pass, std::size_t first, std::size_t n, 
     }
 }
 
-void Optimizer::fold_in(std::span<float> accumulator, const Summand& summand, bool first,
-                        std::span<const float> weights, Version version) {
-    have_state();
+void Optimizer::apply_block(const FoldIn& pass, std::size_t first, std::size_t n, std::size_t) {
     float one[block];
-    for (std::size_t at = 0; at < accumulator.size(); at += block) {
-        const std::size_t n = std::min(block, accumulator.size() - at);
-        const float* gradient = summand.gradient + at;
-        if (compensation_.concerns(summand)) {
-            compensation_.correct(summand, weights.data() + at, block_at(at, n, version), one);
-            gradient = one;
-        }
-        float* out = accumulator.data() + at;
-        first ? scale(out, gradient, summand.factor, n) : add_scaled(out, gradient, summand.factor, n);
+    const float* gradient = pass.summand.gradient + first;
+    if (compensation_.concerns(pass.summand)) {
+        compensation_.correct(pass.summand, pass.weights.data() + first, block_at(first, n, pass.version), one);
+        gradient = one;
     }
+    float* out = pass.accumulator.data() + first;
+    if (!pass.first) return add_scaled(out, gradient, pass.summand.factor, n);
+    if (out != gradient || pass.summand.factor != 1) scale(out, gradient, pass.summand.factor, n);
 }
 
 Optimizer own_optimizer(const OptimizerSpec& spec, std::int64_t parameters) {

@@ -1,4 +1,4 @@
-#include "learn/late_update.hpp"
+#include "learn/late_apply.hpp"
 
 #include <doctest/doctest.h>
 
@@ -16,7 +16,7 @@ struct Bench {
     BufferPool buffers{size};
     Optimizer optimizer;
     Kept kept{buffers};
-    LateUpdate late{buffers, optimizer, kept};
+    LateApply late{buffers, optimizer, kept};
     BufferId old_version = buffers.allocate();
     std::vector<BufferId> gradients;
     Actions actions;
@@ -58,7 +58,7 @@ OptimizerSpec momentum() {
 
 }  // namespace
 
-TEST_CASE("late update: the new version takes the memory of a gradient that nobody else holds, with the same bits") {
+TEST_CASE("late work: the new version takes the memory of a gradient that nobody else holds, with the same bits") {
     for (const auto& spec : {OptimizerSpec{}, momentum()}) {
         for (const std::vector<std::int32_t>& steps : {std::vector{1}, {3}, {2, 1}}) {
             Bench it(spec, steps);
@@ -78,7 +78,7 @@ TEST_CASE("late update: the new version takes the memory of a gradient that nobo
     }
 }
 
-TEST_CASE("late update: a gradient that somebody holds stays as it is, and so does an old version") {
+TEST_CASE("late work: a gradient that somebody holds stays as it is, and so does an old version") {
     Bench it({}, {1});
     const auto expected = it.expected({});
     const BufferId to = it.buffers.allocate();
@@ -92,7 +92,7 @@ TEST_CASE("late update: a gradient that somebody holds stays as it is, and so do
     CHECK(it.holds(it.gradients[0], std::vector(it.size, 1.0f)));
 }
 
-TEST_CASE("late update: works in place where the driver says so, and one that follows finds its result") {
+TEST_CASE("late work: works in place where the driver says so, and one that follows finds its result") {
     Bench it({}, {1});
     it.late.defer(it.update, it.actions, it.old_version);
     it.late.defer(it.update, it.actions, it.old_version);
@@ -109,10 +109,11 @@ struct Chain {
     BufferPool buffers{size};
     Kept kept{buffers};
     Optimizer optimizer;
-    LateUpdate late{buffers, optimizer, kept};
+    LateApply late;
     std::vector<BufferId> versions;
 
-    explicit Chain(const OptimizerSpec& spec) : optimizer(spec, size, 2) {
+    explicit Chain(const OptimizerSpec& spec, std::size_t bytes = LateApply::most_bytes)
+        : optimizer(spec, size, 2), late(buffers, optimizer, kept, bytes) {
         versions.push_back(buffers.allocate());
         fill(versions[0], 0);
         kept.keep(0, versions[0]);
@@ -122,25 +123,39 @@ struct Chain {
         for (std::size_t i = 0; i < values.size(); ++i)
             values[i] = 0.01f * static_cast<float>((static_cast<std::int64_t>(i) * 7 + seed * 13) % 31 - 15);
     }
-    void add() {
+    /// folds: so many gradients are summed up first.
+    void add(int folds = 0) {
         const auto version = static_cast<Version>(versions.size()) - 1;
-        add(versions, 0, 0, std::max<Version>(0, version - 2));
+        add(versions, 0, 0, std::max<Version>(0, version - 2), folds);
         kept.keep(version + 1, versions.back());
     }
     /// The next version of a part of the weights, count 0: of all.
-    void add(std::vector<BufferId>& of, std::int64_t first, std::int64_t count, Version read) {
+    void add(std::vector<BufferId>& of, std::int64_t first, std::int64_t count, Version read, int folds = 0) {
         const auto version = static_cast<Version>(of.size()) - 1;
-        const BufferId gradient = buffers.allocate();
-        fill(gradient, first + version + 1);
+        BufferId sum = no_buffer;
+        for (int i = 0; i < folds; ++i) {
+            Fold fold{0, sum, gradient(version + 100 * i), 0.5, of.back(), version, read, i % 2};
+            const BufferId accumulator = sum == no_buffer ? buffers.allocate() : sum;
+            late.defer(fold, accumulator);
+            buffers.release(fold.gradient);
+            sum = accumulator;
+        }
+        const bool folded = sum != no_buffer;
+        if (!folded) sum = gradient(first + version + 1);
         Actions actions;
-        actions.parts.push_back({gradient, 1, read, 1, static_cast<WorkerId>(version % 2)});
+        actions.parts.push_back({sum, 1, read, 1, folded ? -1 : static_cast<WorkerId>(version % 2)});
         actions.steps.push_back({0, 1, 0.5});
         Update update{1, of.back(), version, 0, 1};
         update.first = first;
         update.count = count;
         of.push_back(buffers.allocate());
         late.defer(update, actions, of.back());
-        buffers.release(gradient);
+        buffers.release(sum);
+    }
+    BufferId gradient(std::int64_t seed) {
+        const BufferId buffer = buffers.allocate();
+        fill(buffer, seed);
+        return buffer;
     }
     std::vector<float> values(Version version) {
         const auto data = buffers.data(versions[static_cast<std::size_t>(version)]);
@@ -150,7 +165,9 @@ struct Chain {
 
 }  // namespace
 
-TEST_CASE("late update: a chain has the bits of its updates one by one, also where they look at versions in between") {
+namespace {
+
+std::vector<OptimizerSpec> optimizers_and_rules() {
     std::vector<OptimizerSpec> specs{{}, momentum()};
     for (const char* name : {"nesterov", "adagrad", "adam"}) (specs.emplace_back()).name = name;
     for (const auto kind : {StalenessRule::Kind::delay_compensation, StalenessRule::Kind::gap_aware}) {
@@ -161,32 +178,92 @@ TEST_CASE("late update: a chain has the bits of its updates one by one, also whe
         rule.adaptive = kind == StalenessRule::Kind::delay_compensation;
         rule.mean_square_by_worker = rule.adaptive;
     }
-    for (const auto& spec : specs) {
-        Chain chain(spec), apart(spec);
-        constexpr int updates = 3 * static_cast<int>(LateUpdate::most) + 5;
-        for (int i = 0; i < updates; ++i) {
-            chain.add();
-            apart.add();
-            apart.late.run();
+    return specs;
+}
+
+}  // namespace
+
+TEST_CASE("late work: a chain has the bits of one by one, also where it looks at versions in between") {
+    for (const auto& spec : optimizers_and_rules()) {
+        for (const int folds : {0, 1, 3}) {
+            Chain chain(spec), apart(spec);
+            constexpr int updates = 2 * static_cast<int>(LateApply::most) + 5;
+            for (int i = 0; i < updates; ++i) {
+                chain.add(folds);
+                apart.add(folds);
+                apart.late.run();
+            }
+            chain.late.run();
+            for (Version version = 0; version <= updates; ++version)
+                REQUIRE_MESSAGE(chain.values(version) == apart.values(version), spec.name, " version ", version);
+            CHECK(std::ranges::equal(chain.optimizer.state(), apart.optimizer.state()));
+            CHECK(chain.values(updates) != chain.values(updates - 1));
         }
-        chain.late.run();
-        for (Version version = 0; version <= updates; ++version)
-            REQUIRE_MESSAGE(chain.values(version) == apart.values(version), spec.name, " version ", version);
-        CHECK(std::ranges::equal(chain.optimizer.state(), apart.optimizer.state()));
-        CHECK(chain.values(updates) != chain.values(updates - 1));
     }
 }
 
-TEST_CASE("late update: a gradient on weights that are there lets updates wait, as many as may") {
+TEST_CASE("late work: a sum of gradients is what folds by themselves make, and its first gradient's memory") {
+    for (const double factor : {1.0, 0.25}) {
+        for (const bool held : {false, true}) {
+            Chain chain({});
+            const BufferId sum = chain.buffers.allocate();
+            std::vector<BufferId> gradients;
+            std::vector<float> expected(Chain::size);
+            for (int i = 0; i < 3; ++i) {
+                gradients.push_back(chain.buffers.allocate());
+                chain.fill(gradients.back(), i);
+                const auto values = chain.buffers.data(gradients.back());
+                i == 0 ? fold_first(expected, values, static_cast<float>(factor))
+                       : fold(expected, values, static_cast<float>(factor));
+                Fold action;
+                action.accumulator = i == 0 ? no_buffer : sum;
+                action.gradient = gradients.back();
+                action.factor = factor;
+                chain.late.defer(action, sum);
+            }
+            const float* memory = chain.buffers.data(gradients[0]).data();
+            const std::vector<float> first(memory, memory + Chain::size);
+            if (!held)
+                for (const BufferId gradient : gradients) chain.buffers.release(gradient);
+            chain.late.run();
+            CHECK(std::ranges::equal(chain.buffers.data(sum), expected));
+            CHECK((chain.buffers.data(sum).data() == memory) == !held);
+            if (held) CHECK(std::ranges::equal(chain.buffers.data(gradients[0]), first));
+        }
+    }
+}
+
+TEST_CASE("late work: no more waits than a bound on memory allows, but one") {
+    for (const std::size_t vectors : {0, 1, 3}) {
+        Chain chain({}, vectors * Chain::size * sizeof(float));
+        const auto bound = std::max<std::size_t>(1, vectors);
+        for (std::size_t i = 0; i < bound; ++i) chain.add();
+        chain.buffers.data(chain.versions[1])[0] = -1;
+        chain.add();
+        CHECK(chain.buffers.data(chain.versions[bound])[0] != -1);
+        CHECK(chain.buffers.data(chain.versions[1])[0] != -1);
+        chain.late.run_for(chain.versions[0]);  // one waits
+        chain.buffers.data(chain.versions.back())[0] = -1;
+        chain.late.run();
+        CHECK((chain.buffers.data(chain.versions.back())[0] == -1) == (bound == 1));
+    }
+    Chain chain({}, 3 * Chain::size * sizeof(float));
+    chain.add(2);  // three vectors: two gradients and their sum
+    chain.buffers.data(chain.versions[1])[0] = -1;
+    chain.add();
+    CHECK(chain.buffers.data(chain.versions[1])[0] != -1);
+}
+
+TEST_CASE("late work: a gradient on weights that are there lets updates wait, as many as may") {
     Chain chain({}), apart({});
     const auto ran = [&] {
         return chain.buffers.data(chain.versions[1])[0] == apart.buffers.data(apart.versions[1])[0];
     };
-    for (std::size_t i = 0; i < LateUpdate::most; ++i) {
+    for (std::size_t i = 0; i < LateApply::most; ++i) {
         chain.add();
         apart.add();
         apart.late.run();
-        if (i + 1 == LateUpdate::most) break;
+        if (i + 1 == LateApply::most) break;
         chain.late.run_for(chain.versions[0]);
         chain.buffers.data(chain.versions[1])[0] = -1;  // whatever memory it has by now
         REQUIRE(!ran());
@@ -204,10 +281,10 @@ TEST_CASE("late update: a gradient on weights that are there lets updates wait, 
         chain.add();
     }
     CHECK(ran());
-    CHECK(chain.values(LateUpdate::most) == apart.values(LateUpdate::most));
+    CHECK(chain.values(LateApply::most) == apart.values(LateApply::most));
 }
 
-TEST_CASE("late update: what does not follow from those that wait goes by itself, such as a shard's after another's") {
+TEST_CASE("late work: what does not follow from those that wait goes by itself, such as a shard's after another's") {
     std::vector<std::vector<float>> made[2];
     for (const bool apart : {false, true}) {
         Chain chain({});
@@ -228,7 +305,7 @@ TEST_CASE("late update: what does not follow from those that wait goes by itself
     CHECK(std::ranges::adjacent_find(made[0]) == made[0].end());
 }
 
-TEST_CASE("late update: fetching what is read next changes nothing, be it the new version itself") {
+TEST_CASE("late work: fetching what is read next changes nothing, be it the new version itself") {
     for (const bool own : {false, true}) {
         Bench it({}, {1});
         const auto expected = it.expected({});

@@ -85,6 +85,17 @@ Pass LateApply::resolve(Waiting& it) {
     return descent(job, steps_);
 }
 
+void LateApply::apply(std::span<const float> fetched) {
+    constexpr std::size_t share = std::size_t{4} * 4096;  // elements, as blocks of the optimizer are
+    const auto offset = static_cast<std::size_t>(first_);
+    const std::size_t size = n_ > 0 ? static_cast<std::size_t>(n_) : static_cast<std::size_t>(pool_.elements());
+    if (parallel_ == nullptr || size <= share) return optimizer_.apply(passes_, fetched, offset);
+    optimizer_.prepare();
+    parallel_->run(static_cast<int>((size + share - 1) / share), [&](int job) {
+        optimizer_.apply(passes_, fetched, offset, static_cast<std::size_t>(job) * share, share);
+    });
+}
+
 void LateApply::run(BufferId next) {
     if (count_ == 0) return;
     const auto waiting = std::span(waiting_).first(std::exchange(count_, 0));
@@ -98,7 +109,7 @@ void LateApply::run(BufferId next) {
     for (Waiting& it : waiting) passes_.push_back(resolve(it));
     std::span<const float> fetched;
     if (next != no_buffer) fetched = part_of(pool_.data(next), first_, n_);
-    optimizer_.apply(passes_, fetched, static_cast<std::size_t>(first_));
+    apply(fetched);
     for (const Waiting& it : waiting) {
         for (const auto& gradient : it.gradients) pool_.drop(gradient);
         for (const auto& then : it.then) pool_.drop(then);

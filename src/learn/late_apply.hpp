@@ -8,6 +8,7 @@
 #pragma once
 
 #include "learn/apply.hpp"
+#include "learn/task.hpp"
 
 #include <vector>
 
@@ -23,6 +24,8 @@ public:
 
     LateApply(BufferPool& pool, Optimizer& optimizer, const Kept& kept, std::size_t bytes = most_bytes);
 
+    /// From now on what waits is run by several threads, where it is about elements enough.
+    void spread(Parallel& parallel) { parallel_ = &parallel; }
     /// Lets one more wait. `accumulator`, `to`: what comes of it, in place or not. What is read is held; its references
     /// may end at once.
     void defer(const Fold& fold, BufferId accumulator);
@@ -49,10 +52,12 @@ private:
     const BufferPool::Contents* spent(const Waiting& it) const;
     Pass resolve(Waiting& it);
     Pass resolve_fold(Waiting& it);
+    void apply(std::span<const float> fetched);
 
     BufferPool& pool_;
     Optimizer& optimizer_;
     const Kept& kept_;
+    Parallel* parallel_ = nullptr;
     std::size_t limit_;               ///< of gradients
     std::size_t gradients_ = 0;       ///< of those that wait
     std::int64_t first_ = 0, n_ = 0;  ///< elements that all are about; n_ 0: all

@@ -110,7 +110,8 @@ void Optimizer::descend(const StepInput& step, float* to, const float* from, con
     decoupled_ ? with(DecoupledDecay{decay_}) : with(CoupledDecay{decay_});
 }
 
-void Optimizer::apply(std::span<const Pass> passes, std::span<const float> next, std::size_t offset) {
+void Optimizer::apply(std::span<const Pass> passes, std::span<const float> next, std::size_t offset, std::size_t first,
+                      std::size_t count) {
     have_state();
     const auto size_of = [](const Pass& pass) {
         if (const auto* descent = std::get_if<Descent>(&pass)) return descent->to.size();
@@ -119,8 +120,9 @@ void Optimizer::apply(std::span<const Pass> passes, std::span<const float> next,
     const std::size_t size = passes.empty() ? 0 : size_of(passes.front());
     assert(std::ranges::all_of(passes, [&](const Pass& pass) { return size_of(pass) == size; }));
     assert(offset + size <= parameters_);
-    for (std::size_t first = 0; first < size; first += block) {
-        const std::size_t n = std::min(block, size - first);
+    const std::size_t end = count < size ? std::min(size, first + count) : size;
+    for (; first < end; first += block) {
+        const std::size_t n = std::min(block, end - first);
         if (!next.empty()) fetch(next.data() + first, n * sizeof(float));
         for (const Pass& pass : passes) std::visit([&](const auto& one) { apply_block(one, first, n, offset); }, pass);
     }

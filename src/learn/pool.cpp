@@ -31,8 +31,15 @@ void Pool::submit(GradientJob& job) {
 
 void Pool::open(GradientJob& job) {
     waiting_.erase(&job);
+    job.open = true;
     ++open_count_;
     if (open_) open_(job);
+}
+
+/// Makes room for the next ones.
+void Pool::close(GradientJob& job) {
+    if (std::exchange(job.open, false)) --open_count_;
+    refill();
 }
 
 /// Keeps the other threads supplied with what is due first.
@@ -67,22 +74,17 @@ void Pool::compute_here(GradientJob& job, std::unique_lock<std::mutex>& lock) {
 
 GradientJob* Pool::next_for(GradientJob& job) {
     using State = GradientJob::State;
-    if (job.state == State::waiting) {
-        open(job);
-        return &job;
-    }
+    if (job.state == State::waiting) return &job;
     if (job.state == State::queued || !queue_.empty()) {
         GradientJob* next = job.state == State::queued ? &job : queue_.front();
         queue_.erase(std::ranges::find(queue_, next));
         return next;
     }
-    if (waiting_.empty() || open_count_ >= open_limit_) return nullptr;
-    GradientJob* next = *waiting_.begin();
-    open(*next);
-    return next;
+    return nullptr;  // what may be open is: refill() sees to it
 }
 
 void Pool::wait(GradientJob& job) {
+    if (waiting_.contains(&job)) open(job);  // not while the others are locked out
     std::unique_lock lock(mutex_);
     while (job.state != GradientJob::State::done) {
         if (GradientJob* next = next_for(job))
@@ -91,21 +93,19 @@ void Pool::wait(GradientJob& job) {
             done_.wait(lock);
     }
     lock.unlock();
-    --open_count_;
-    refill();
+    close(job);
     if (job.error) std::rethrow_exception(job.error);
 }
 
 void Pool::cancel(GradientJob& job) {
     using State = GradientJob::State;
     std::unique_lock lock(mutex_);
-    if (job.state == State::waiting)
-        waiting_.erase(&job);
-    else
-        --open_count_;
+    if (job.state == State::waiting) waiting_.erase(&job);
     if (job.state == State::queued) queue_.erase(std::ranges::find(queue_, &job));
     done_.wait(lock, [&] { return job.state != State::running; });
     job.state = State::done;
+    lock.unlock();
+    close(job);
 }
 
 void Pool::run(int jobs, const std::function<void(int)>& job) {

@@ -31,6 +31,7 @@ private:
     friend class Pool;
     enum class State : std::uint8_t { idle, waiting, queued, running, done };
     State state = State::idle;
+    bool open = false;        ///< and counted as such
     std::uint64_t order = 0;  ///< of submission
     std::exception_ptr error;
 };
@@ -40,7 +41,7 @@ private:
 /// gradients in memory, and in the caches, are few however many workers compute.
 class Pool final : public Parallel {
 public:
-    /// Called by the owner before a job is begun: the place to give it weights and memory.
+    /// Called by the owner before a job is begun: the place to give it weights and memory. May call run().
     using Open = std::function<void(GradientJob&)>;
 
     /// threads: the owner included; 0 for as many as the machine has cores.
@@ -52,7 +53,7 @@ public:
     /// Whether the owner is the only thread: then a job is begun when it is waited for.
     bool alone() const { return threads_.empty(); }
     void submit(GradientJob& job);
-    /// Returns when the job is done; rethrows what it threw.
+    /// Returns when the job is done; rethrows what it threw. Of one that is done already, at once.
     void wait(GradientJob& job);
     /// The job will not be waited for: drops it if it has not begun, otherwise lets it end.
     void cancel(GradientJob& job);
@@ -70,6 +71,7 @@ private:
     void loop();
     void open(GradientJob& job);
     void refill();
+    void close(GradientJob& job);
     void compute(GradientJob& job, Workspace& workspace) const;
     /// What the owner may do while `job` is not done: the job itself or, while another thread is at it, one that will
     /// be waited for later; null where it can only wait.

@@ -48,6 +48,7 @@ Run::Run(const RunInput& input, Network& network, const Placement& placement)
             job.weights = buffers_.data(job.weights_buffer);
             job.gradient = buffers_.data(job.gradient_buffer);
         });
+        if (!pool_->alone()) late_->spread(*pool_);
     }
     report_.backend = "sim";
     report_.virtual_clock = true;
@@ -248,11 +249,6 @@ void Run::deliver(FlowId id, Time now) {
     if (transport_.has_local()) deliver_local(now);
 }
 
-void Run::wait_for(learn::GradientJob& job) {
-    late_->run_for(job.weights_buffer);  // here, where the pool is not locked
-    pool_->wait(job);
-}
-
 void Run::process(Due& due) {
     if (due.to == fault_role_) return on_fault(due);
     if (due.flow >= 0) {
@@ -269,12 +265,12 @@ void Run::process(Due& due) {
     if (const auto* layer = std::get_if<LayerReady>(&due.event)) {
         // The computation may have ended earlier than it was to.
         if (seat.compute == nullptr || std::get<GradientReady>(seat.compute->event).id != layer->id) return;
-        if (seat.compute->job >= 0) wait_for(*jobs_[static_cast<std::size_t>(seat.compute->job)]);
+        if (seat.compute->job >= 0) pool_->wait(*jobs_[static_cast<std::size_t>(seat.compute->job)]);
     }
     if (auto* ready = std::get_if<GradientReady>(&due.event)) {
         if (due.job >= 0) {
             auto& job = *jobs_[static_cast<std::size_t>(due.job)];
-            wait_for(job);
+            pool_->wait(job);
             ready->loss = job.loss;
             free_jobs_.push_back(due.job);
         }

@@ -99,7 +99,6 @@ private:
     void go_on(Time reached);
     void deal_with(Time due);
     void process(Due& due);
-    void wait_for(learn::GradientJob& job);
     /// Tells the sender of a message that it is taken.
     void notify(const Due& due) { hand(due.sender, now_, due.taken); }
     /// Nothing may be thrown through the network's own frames.

@@ -3,6 +3,8 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <functional>
+#include <thread>
 #include <vector>
 
 using namespace rubato;
@@ -105,7 +107,7 @@ namespace {
 
 /// Asynchronous training in small: each gradient has been computed three versions ago, and makes a version of its own.
 struct Chain {
-    static constexpr std::int64_t size = 9000;
+    static constexpr std::int64_t size = 40000;
     BufferPool buffers{size};
     Kept kept{buffers};
     Optimizer optimizer;
@@ -199,6 +201,40 @@ TEST_CASE("late work: a chain has the bits of one by one, also where it looks at
             CHECK(std::ranges::equal(chain.optimizer.state(), apart.optimizer.state()));
             CHECK(chain.values(updates) != chain.values(updates - 1));
         }
+    }
+}
+
+TEST_CASE("late work: several threads make the same bits") {
+    struct Threads : Parallel {
+        int most = 0;
+        void run(int jobs, const std::function<void(int)>& job) override {
+            std::vector<std::thread> threads;
+            for (int i = jobs; i-- > 0;) threads.emplace_back(job, i);
+            for (auto& thread : threads) thread.join();
+            most = std::max(most, jobs);
+        }
+    };
+    for (const auto& spec : optimizers_and_rules()) {
+        Threads threads;
+        Chain spread(spec), alone(spec);
+        spread.late.spread(threads);
+        for (int i = 0; i < 6; ++i) {
+            spread.add(i % 3);
+            alone.add(i % 3);
+        }
+        std::vector<BufferId> parts[2]{{spread.versions[0]}, {alone.versions[0]}};
+        if (!spec.staleness_rule.looks_at_weights()) {  // those want all
+            spread.add(parts[0], 300, 30001, 0);
+            alone.add(parts[1], 300, 30001, 0);
+        }
+        spread.late.run(spread.versions[0]);
+        alone.late.run();
+        for (Version version = 0; version <= 6; ++version) REQUIRE(spread.values(version) == alone.values(version));
+        if (parts[0].size() > 1)
+            CHECK(std::ranges::equal(spread.buffers.data(parts[0][1]).subspan(300, 30001),
+                                     alone.buffers.data(parts[1][1]).subspan(300, 30001)));
+        CHECK(std::ranges::equal(spread.optimizer.state(), alone.optimizer.state()));
+        CHECK(threads.most > 2);
     }
 }
 

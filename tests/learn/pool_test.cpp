@@ -79,6 +79,42 @@ TEST_CASE("pool: every job is computed once, whatever the number of threads, and
     }
 }
 
+TEST_CASE("pool: jobs that are waited for again, or given up, leave room for others") {
+    Bench it(2, 40);
+    for (std::size_t i = 0; i < 20; ++i) {
+        it.pool.wait(it.jobs[i]);
+        it.pool.wait(it.jobs[i]);
+        if (i % 2 == 0) it.pool.cancel(it.jobs[39 - i / 2]);
+    }
+    const auto opened = it.opened.size();
+    CHECK(opened > 20);
+    for (std::size_t i = 20; i < opened; ++i) it.pool.cancel(it.jobs[i]);  // those that are open: the next ones are
+    CHECK(it.opened.size() > opened);
+}
+
+TEST_CASE("pool: run() may be called where a job is opened") {
+    Numbers task;
+    std::atomic<int> pieces{0};
+    Pool* pool = nullptr;
+    std::vector<GradientJob> jobs(20);
+    std::vector<std::vector<float>> gradients(jobs.size(), std::vector<float>(4));
+    Pool all(task, 3, [&](GradientJob& job) {
+        job.gradient = gradients[static_cast<std::size_t>(job.worker)];
+        pool->run(5, [&](int) { ++pieces; });
+    });
+    pool = &all;
+    for (std::size_t i = 0; i < jobs.size(); ++i) {
+        jobs[i].worker = static_cast<WorkerId>(i);
+        jobs[i].due = static_cast<Time>((i * 7) % jobs.size());
+        all.submit(jobs[i]);
+    }
+    for (auto& job : jobs) {
+        all.wait(job);
+        CHECK(job.loss == job.worker);
+    }
+    CHECK(pieces == 5 * static_cast<int>(jobs.size()));
+}
+
 TEST_CASE("pool: a cancelled job is not waited for, and one that fails says so to whoever waits") {
     for (const int threads : {1, 3}) {
         CAPTURE(threads);

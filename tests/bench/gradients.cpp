@@ -51,6 +51,8 @@ Scenario scenario_of(const Subject& subject, int threads) {
     scenario.cluster.devices["default"] = device;
     scenario.cluster.noise.cv = 0.1;
     scenario.pool_threads = threads;
+    // Where the module of the default is not there.
+    if (const char* model = std::getenv("RUBATO_BENCH_NETWORK")) scenario.cluster.network.model = model;
     return scenario;
 }
 

@@ -21,59 +21,31 @@ LateApply::Waiting& LateApply::next(std::int64_t first, std::int64_t count) {
     return it;
 }
 
-void LateApply::hold(Waiting& it, BufferId gradient, bool looks_back, Version read_version) {
-    ++gradients_;
-    it.gradients.push_back(pool_.hold(gradient));
-    it.then.emplace_back();
-    if (looks_back) pool_.hold(it.then.back() = kept_.at(read_version));
-}
-
-void LateApply::defer(const Fold& fold, BufferId accumulator) {
-    Waiting& it = next(fold.first, fold.count);
-    const bool rule = fold.weights != no_buffer;
-    it.folds = true;
-    it.from = rule ? pool_.hold(fold.weights) : BufferPool::Contents{};
-    it.to = pool_.hold(accumulator);
-    hold(it, fold.gradient, rule && fold.read_version < fold.version, fold.read_version);
-    it.fold = {};
-    it.fold.first = fold.accumulator == no_buffer;
-    it.fold.version = fold.version;
-    it.fold.summand = {nullptr, static_cast<float>(fold.factor), nullptr, rule ? fold.worker : -1};
-}
-
 void LateApply::defer(const Update& update, const Actions& actions, BufferId to) {
     Waiting& it = next(update.first, update.count);
-    it.folds = false;
     it.from = pool_.hold(update.weights);
     it.to = pool_.hold(to);
-    it.update.version = update.from;
-    it.update.summands.clear();
-    it.update.steps.clear();
-    for_each_part(update, actions, it.update.steps, [&](const Part& part, Version replaced) {
-        hold(it, part.gradient, looks_back(optimizer_, part, replaced), part.read_version);
-        it.update.summands.push_back({nullptr, static_cast<float>(part.factor), nullptr, part.worker});
+    it.job.version = update.from;
+    it.job.summands.clear();
+    it.job.steps.clear();
+    for_each_part(update, actions, it.job.steps, [&](const Part& part, Version replaced) {
+        ++gradients_;
+        it.gradients.push_back(pool_.hold(part.gradient));
+        it.then.emplace_back();
+        if (looks_back(optimizer_, part, replaced)) pool_.hold(it.then.back() = kept_.at(part.read_version));
+        it.job.summands.push_back({nullptr, static_cast<float>(part.factor), nullptr, part.worker});
     });
 }
 
 const BufferPool::Contents* LateApply::spent(const Waiting& it) const {
-    if (it.update.steps.empty()) return nullptr;
-    for (std::int32_t i = it.update.steps.front().part_count; i-- > 0;)
+    if (it.job.steps.empty()) return nullptr;
+    for (std::int32_t i = it.job.steps.front().part_count; i-- > 0;)
         if (const auto& gradient = it.gradients[static_cast<std::size_t>(i)]; pool_.sole(gradient)) return &gradient;
     return nullptr;
 }
 
-Pass LateApply::resolve_fold(Waiting& it) {
-    it.fold.summand.gradient = pool_.data(it.gradients[0]).data() + first_;
-    if (it.then[0].storage >= 0) it.fold.summand.then = pool_.data(it.then[0]).data();
-    if (it.from.storage >= 0) it.fold.weights = pool_.data(it.from);
-    if (it.fold.first && pool_.sole(it.gradients[0])) pool_.move(it.gradients[0], it.to);
-    it.fold.accumulator = part_of(pool_.data(it.to), first_, n_);
-    return it.fold;
-}
-
-Pass LateApply::resolve(Waiting& it) {
-    if (it.folds) return resolve_fold(it);
-    UpdateJob& job = it.update;
+Descent LateApply::resolve(Waiting& it) {
+    UpdateJob& job = it.job;
     job.from = part_of(std::span<const float>(pool_.data(it.from)), first_, n_);
     for (std::size_t i = 0; i < it.gradients.size(); ++i) {
         job.summands[i].gradient = pool_.data(it.gradients[i]).data() + first_;
@@ -101,7 +73,7 @@ void LateApply::run(BufferId next) {
     const auto waiting = std::span(waiting_).first(std::exchange(count_, 0));
     gradients_ = 0;
     std::size_t steps = 0;
-    for (const Waiting& it : waiting) steps += it.folds ? 0 : it.update.steps.size();
+    for (const Waiting& it : waiting) steps += it.job.steps.size();
     steps_.clear();
     steps_.reserve(steps);
     passes_.clear();

@@ -1,8 +1,8 @@
-// Folds and Updates whose arithmetic waits until a version of the weights that comes of them is needed.
+// Updates whose arithmetic waits until a version of the weights that they make is needed.
 //
 // Between two gradients of a simulation there are a dozen events, which find the caches full of weights. Done late,
 // this work stands beside the gradient that follows, so that the events stand together too. By then the roles have let
-// go of the gradients, and a new version, or a sum, is written over one. And the version that a worker was given is
+// go of the gradients, and a new version is written over one. And the version that a worker was given is
 // needed only when its next gradient is, after those of the others: the work for all of them is then one go over the
 // weights, each block of which stays in the nearest cache from one version to the next.
 #pragma once
@@ -14,7 +14,7 @@
 
 namespace rubato::learn {
 
-/// A queue of Folds and Updates on the same elements. Whoever reads weights or sums calls run() first, or run_for().
+/// A queue of Updates on the same elements. Whoever reads weights calls run() first, or run_for().
 class LateApply {
 public:
     /// As many wait at most, and none behind so many gradients: with more, what they read leaves the caches;
@@ -26,9 +26,8 @@ public:
 
     /// From now on what waits is run by several threads, where it is about elements enough.
     void spread(Parallel& parallel) { parallel_ = &parallel; }
-    /// Lets one more wait. `accumulator`, `to`: what comes of it, in place or not. What is read is held; its references
-    /// may end at once.
-    void defer(const Fold& fold, BufferId accumulator);
+    /// Lets one more wait. `to`: the new version, in place or not. What is read is held; its references may end at
+    /// once.
     void defer(const Update& update, const Actions& actions, BufferId to);
     /// Runs what waits. next: what will be read afterwards, which is in no cache as a rule; fetched on the way.
     void run(BufferId next = no_buffer);
@@ -37,21 +36,16 @@ public:
 
 private:
     struct Waiting {
-        bool folds = false;                                 ///< otherwise it is an Update
-        BufferPool::Contents from;                          ///< weights; storage -1: a Fold that looks at none
-        BufferPool::Contents to;                            ///< new weights or accumulator
+        BufferPool::Contents from, to;
         std::vector<BufferPool::Contents> gradients, then;  ///< by summand; storage -1: no rule looks at those weights
-        UpdateJob update;
-        FoldJob fold;
+        UpdateJob job;
     };
 
     bool full() const { return count_ == most || gradients_ >= limit_; }
     Waiting& next(std::int64_t first, std::int64_t count);
-    void hold(Waiting& it, BufferId gradient, bool looks_back, Version read_version);
     /// The gradient that a new version may be written over: of the first step, and nobody else's; null: none.
     const BufferPool::Contents* spent(const Waiting& it) const;
-    Pass resolve(Waiting& it);
-    Pass resolve_fold(Waiting& it);
+    Descent resolve(Waiting& it);
     void apply(std::span<const float> fetched);
 
     BufferPool& pool_;

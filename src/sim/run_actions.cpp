@@ -235,7 +235,12 @@ void Run::act(RoleId role, Time now, const Mix& action) {
 void Run::act(RoleId role, Time now, const Fold& action) {
     const bool first = action.accumulator == no_buffer;
     const BufferId accumulator = first ? buffers_.allocate() : action.accumulator;
-    if (late_) late_->defer(action, accumulator);
+    // At once, while the gradient is in the caches, and not into what a late update still reads: a role lets go of an
+    // accumulator when its update is applied, and the next sum has one of its own.
+    if (input_.task) {
+        if (action.weights != no_buffer) late_->run();
+        learn::run(learn::resolve(action, accumulator, buffers_, kept_), *optimizer_);
+    }
     const Time begin = std::max(now, apply_free_ns_[static_cast<std::size_t>(role)]);
     const Time end = occupy_apply(role, now, seconds_of(role).push * part_of_replica(role, action.count));
     if (serves(role)) {

@@ -9,8 +9,7 @@
 namespace rubato::learn {
 
 void run(const FoldJob& job, Optimizer& optimizer) {
-    const Pass pass = job;
-    optimizer.apply({&pass, 1});
+    optimizer.fold_in(job.accumulator, job.summand, job.first, job.weights, job.version);
 }
 
 void run(const FoldJob& job) {
@@ -24,7 +23,7 @@ void run(const LocalStepJob& job) {
     if (!job.to.empty()) descend_plainly(job.to, job.from, job.gradient, job.rate);
 }
 
-Descent descent(const UpdateJob& job, std::vector<StepInput>& steps) {
+Pass pass_of(const UpdateJob& job, std::vector<StepInput>& steps) {
     assert(steps.capacity() - steps.size() >= job.steps.size());
     const std::size_t first = steps.size();
     for (const auto& step : job.steps) {
@@ -40,7 +39,7 @@ Descent descent(const UpdateJob& job, std::vector<StepInput>& steps) {
 void run(const UpdateJob& job, Optimizer& optimizer) {
     std::vector<StepInput> steps;
     steps.reserve(job.steps.size());
-    const Pass pass = descent(job, steps);
+    const Pass pass = pass_of(job, steps);
     optimizer.apply({&pass, 1}, {}, job.offset);
 }
 

@@ -13,7 +13,13 @@
 namespace rubato::learn {
 
 /// Where an action of the apply lane reads and writes; pointers stay valid while the action holds its buffers.
-using FoldJob = FoldIn;
+struct FoldJob {
+    std::span<float> accumulator;
+    Summand summand;
+    bool first = false;
+    std::span<const float> weights;  ///< the present ones, of `version`; empty where the rule looks at none
+    Version version = 0;
+};
 struct UpdateJob {
     std::span<const float> from;
     std::span<float> to;
@@ -167,7 +173,7 @@ void run(const FoldJob& job);
 void run(const LocalStepJob& job);
 void run(const UpdateJob& job, Optimizer& optimizer);
 /// Its steps are added to `steps`, which the result points into: have room for them reserved.
-Descent descent(const UpdateJob& job, std::vector<StepInput>& steps);
+Pass pass_of(const UpdateJob& job, std::vector<StepInput>& steps);
 
 /// FNV-1a over the bytes of the weights: equal runs have equal hashes.
 std::uint64_t weights_hash(std::span<const float> weights);

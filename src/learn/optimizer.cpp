@@ -11,13 +11,7 @@
 namespace rubato::learn {
 namespace {
 
-// Weights, an array of state and direction of one block (48 KiB) stay in the first or second level cache from step to
-// step.
-constexpr std::size_t block = 4096;
-
-/// out may be in.
-void scale(float* out, const float* in, float factor, std::size_t n) {
-#pragma GCC ivdep
+void scale(float* __restrict out, const float* __restrict in, float factor, std::size_t n) {
     for (std::size_t i = 0; i < n; i++) out[i] = factor * in[i];
 }
 
@@ -113,24 +107,19 @@ void Optimizer::descend(const StepInput& step, float* to, const float* from, con
 void Optimizer::apply(std::span<const Pass> passes, std::span<const float> next, std::size_t offset, std::size_t first,
                       std::size_t count) {
     have_state();
-    const auto size_of = [](const Pass& pass) {
-        if (const auto* descent = std::get_if<Descent>(&pass)) return descent->to.size();
-        return std::get<FoldIn>(pass).accumulator.size();
-    };
-    const std::size_t size = passes.empty() ? 0 : size_of(passes.front());
-    assert(std::ranges::all_of(passes, [&](const Pass& pass) { return size_of(pass) == size; }));
+    const std::size_t size = passes.empty() ? 0 : passes.front().to.size();
+    assert(std::ranges::all_of(passes, [&](const Pass& it) { return it.from.size() == size && it.to.size() == size; }));
     assert(offset + size <= parameters_);
+    assert(size == parameters_ || passes.empty() || !looks_at_weights());
     const std::size_t end = count < size ? std::min(size, first + count) : size;
     for (; first < end; first += block) {
         const std::size_t n = std::min(block, end - first);
         if (!next.empty()) fetch(next.data() + first, n * sizeof(float));
-        for (const Pass& pass : passes) std::visit([&](const auto& one) { apply_block(one, first, n, offset); }, pass);
+        for (const Pass& pass : passes) apply_block(pass, first, n, offset);
     }
 }
 
-void Optimizer::apply_block(const Descent& pass, std::size_t first, std::size_t n, std::size_t offset) {
-    assert(pass.from.size() == pass.to.size());
-    assert(pass.to.size() == parameters_ || !looks_at_weights());
+void Optimizer::apply_block(const Pass& pass, std::size_t first, std::size_t n, std::size_t offset) {
     float sum[block], one[block], before[block];
     float* w = pass.to.data() + first;
     const float* old = pass.from.data() + first;
@@ -148,16 +137,20 @@ void Optimizer::apply_block(const Descent& pass, std::size_t first, std::size_t 
     }
 }
 
-void Optimizer::apply_block(const FoldIn& pass, std::size_t first, std::size_t n, std::size_t) {
+void Optimizer::fold_in(std::span<float> accumulator, const Summand& summand, bool first,
+                        std::span<const float> weights, Version version) {
+    have_state();
     float one[block];
-    const float* gradient = pass.summand.gradient + first;
-    if (compensation_.concerns(pass.summand)) {
-        compensation_.correct(pass.summand, pass.weights.data() + first, block_at(first, n, pass.version), one);
-        gradient = one;
+    for (std::size_t at = 0; at < accumulator.size(); at += block) {
+        const std::size_t n = std::min(block, accumulator.size() - at);
+        const float* gradient = summand.gradient + at;
+        if (compensation_.concerns(summand)) {
+            compensation_.correct(summand, weights.data() + at, block_at(at, n, version), one);
+            gradient = one;
+        }
+        float* out = accumulator.data() + at;
+        first ? scale(out, gradient, summand.factor, n) : add_scaled(out, gradient, summand.factor, n);
     }
-    float* out = pass.accumulator.data() + first;
-    if (!pass.first) return add_scaled(out, gradient, pass.summand.factor, n);
-    if (out != gradient || pass.summand.factor != 1) scale(out, gradient, pass.summand.factor, n);
 }
 
 Optimizer own_optimizer(const OptimizerSpec& spec, std::int64_t parameters) {

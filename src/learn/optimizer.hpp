@@ -6,7 +6,6 @@
 #include "learn/compensation.hpp"
 
 #include <span>
-#include <variant>
 #include <vector>
 
 namespace rubato::learn {
@@ -20,23 +19,11 @@ struct StepInput {
 };
 
 /// The steps from one version to a later one. `to` may be the memory of `from` or of a summand of the first step.
-struct Descent {
+struct Pass {
     std::span<const float> from;
     std::span<float> to;
     std::span<const StepInput> steps;
 };
-
-/// accumulator += factor * gradient, or = where it is the first, as the rule has it at `weights` of `version`. The
-/// accumulator may be the memory of the first gradient.
-struct FoldIn {
-    std::span<float> accumulator;
-    Summand summand;
-    bool first = false;
-    std::span<const float> weights = {};  ///< the present ones; empty where the rule looks at none
-    Version version = 0;
-};
-
-using Pass = std::variant<Descent, FoldIn>;
 
 /// accumulator += factor * gradient; accumulator, gradient: same length.
 void fold(std::span<float> accumulator, std::span<const float> gradient, float factor);
@@ -62,24 +49,30 @@ void descend_plainly(std::span<float> to, std::span<const float> from, std::span
 ///            w -= rate / (1 - beta1^number) * m / (sqrt(v / (1 - beta2^number)) + epsilon)
 class Optimizer {
 public:
+    /// Elements that are dealt with at a time: weights, an array of state and direction of one block (48 KiB) stay in
+    /// the first or second level cache from step to step.
+    static constexpr std::size_t block = 4096;
     static constexpr std::size_t all = static_cast<std::size_t>(-1);
 
     /// workers: lambda, for rules that keep something of each worker.
     Optimizer(const OptimizerSpec& spec, std::int64_t parameters, int workers = 1);
     /// All passes in one go over the weights, with the bits of one after the other.
     /// next: what will be read afterwards, as long as `to`, or empty; it is fetched into the caches on the way.
-    /// offset: of the weights they are about the part that begins there, and so are `from`, `to`, accumulators and
-    /// gradients, all of one length; a rule that looks at weights wants all.
+    /// offset: of the weights they are about the part that begins there, and so are `from`, `to` and gradients,
+    /// all of one length; a rule that looks at weights wants all.
     /// first, count: elements of that part that are made.
     /// What does not overlap may be applied from several threads after prepare().
     void apply(std::span<const Pass> passes, std::span<const float> next = {}, std::size_t offset = 0,
                std::size_t first = 0, std::size_t count = all);
     void apply(std::span<const float> from, std::span<float> to, std::span<const StepInput> steps) {
-        const Pass pass = Descent{from, to, steps};
+        const Pass pass{from, to, steps};
         apply({&pass, 1});
     }
     /// Has the memory of the state.
     void prepare() { have_state(); }
+    /// accumulator += factor * gradient, or = where it is the `first`, as the rule has it at `weights` of `version`.
+    void fold_in(std::span<float> accumulator, const Summand& summand, bool first, std::span<const float> weights,
+                 Version version);
     bool looks_at_weights() const { return compensation_.looks_at_weights(); }
     /// [arrays of the optimizer and of the rule][parameters]; empty before the first step, and where there is none.
     std::span<const float> state() const { return state_; }
@@ -101,8 +94,7 @@ private:
     const float* direction(const StepInput& step, const float* now, std::size_t first, std::size_t n, float* sum,
                            float* one);
     /// Elements [first, first + n) of a pass, whose first one is `offset` in the state.
-    void apply_block(const Descent& pass, std::size_t first, std::size_t n, std::size_t offset);
-    void apply_block(const FoldIn& pass, std::size_t first, std::size_t n, std::size_t offset);
+    void apply_block(const Pass& pass, std::size_t first, std::size_t n, std::size_t offset);
     /// first: in the state.
     void descend(const StepInput& step, float* to, const float* from, const float* d, std::size_t first, std::size_t n);
 

@@ -42,7 +42,7 @@ Run::Run(const RunInput& input, Network& network, const Placement& placement)
     if (input.task) {
         optimizer_ =
             std::make_unique<learn::Optimizer>(scenario_.optimizer, input.task->parameters(), scenario_.lambda());
-        late_ = std::make_unique<learn::LateApply>(buffers_, *optimizer_, kept_);
+        late_ = std::make_unique<learn::LateUpdate>(buffers_, *optimizer_, kept_);
         pool_ = std::make_unique<learn::Pool>(*input.task, scenario_.pool_threads, [this](learn::GradientJob& job) {
             late_->run_for(job.weights_buffer);
             job.weights = buffers_.data(job.weights_buffer);

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "core/needs.hpp"
-#include "learn/late_apply.hpp"
+#include "learn/late_update.hpp"
 #include "learn/pool.hpp"
 #include "sim/cost.hpp"
 #include "sim/driver.hpp"
@@ -260,7 +260,7 @@ private:
     std::unique_ptr<learn::Optimizer> optimizer_;
     std::map<Version, std::vector<float>> kept_states_;  ///< of replicas' optimizers, which are all alike
     std::map<RoleId, learn::Optimizer> own_optimizers_;  ///< of workers that take steps with one
-    std::unique_ptr<learn::LateApply> late_;             ///< the last versions are there once it has run
+    std::unique_ptr<learn::LateUpdate> late_;            ///< the last versions are there once it has run
     std::vector<std::unique_ptr<learn::GradientJob>> jobs_;
     std::vector<std::int32_t> free_jobs_;
     std::unique_ptr<learn::Pool> pool_;  ///< after what its threads work on: a run may end in the middle of a gradient

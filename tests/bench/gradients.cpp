@@ -1,5 +1,6 @@
 // Real gradients under virtual time against a plain loop over the same kernels, in one process and on two cores.
-// One JSON object a line. Called with "loop MODEL N" it runs N gradients in a loop and prints the seconds.
+// One JSON object a line. Called with "loop MODEL BATCH N" it runs N gradients in a loop and prints the
+// seconds. RUBATO_BENCH_NETWORK names another network model than the default.
 #include "learn/buffers.hpp"
 #include "learn/optimizer.hpp"
 #include "learn/task.hpp"
@@ -51,7 +52,6 @@ Scenario scenario_of(const Subject& subject, int threads) {
     scenario.cluster.devices["default"] = device;
     scenario.cluster.noise.cv = 0.1;
     scenario.pool_threads = threads;
-    // Where the module of the default is not there.
     if (const char* model = std::getenv("RUBATO_BENCH_NETWORK")) scenario.cluster.network.model = model;
     return scenario;
 }

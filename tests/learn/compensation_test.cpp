@@ -1,7 +1,7 @@
 // Rules that look at weights, by hand.
 #include "helpers.hpp"
 #include "learn/apply.hpp"
-#include "learn/late_apply.hpp"
+#include "learn/late_update.hpp"
 #include "support/optimizers.hpp"
 
 #include <doctest/doctest.h>
@@ -78,9 +78,8 @@ TEST_CASE("rules on weights follow the recursion in double precision, as parts a
                 std::vector<float> made(size), sum(size);
                 const Summand whole[] = {{sum.data(), 1}};
                 if (folded) {
-                    const Pass folds[] = {FoldIn{sum, parts[0], true, now, number - 1},
-                                          FoldIn{sum, parts[1], false, now, number - 1}};
-                    optimizer.apply(folds);
+                    optimizer.fold_in(sum, parts[0], true, now, number - 1);
+                    optimizer.fold_in(sum, parts[1], false, now, number - 1);
                 }
                 const StepInput step{folded ? std::span<const Summand>(whole) : parts, 0.125, -1, number};
                 optimizer.apply(now, made, {&step, 1});
@@ -154,7 +153,7 @@ TEST_CASE("a version that is kept is never changed, though nobody else holds it 
         rule.kind = StalenessRule::Kind::delay_compensation;
         rule.strength = 1;
         Optimizer optimizer(sgd(rule), 4);
-        LateApply waiting(pool, optimizer, kept);
+        LateUpdate waiting(pool, optimizer, kept);
         BufferId weights = pool.allocate();
         std::ranges::fill(pool.data(weights), 1.0f);
         kept.keep(0, weights);

@@ -1,10 +1,10 @@
 // Updates whose arithmetic waits until a version of the weights that they make is needed.
 //
-// Between two gradients of a simulation there are a dozen events, which find the caches full of weights. Done late,
-// this work stands beside the gradient that follows, so that the events stand together too. By then the roles have let
-// go of the gradients, and a new version is written over one. And the version that a worker was given is
-// needed only when its next gradient is, after those of the others: the work for all of them is then one go over the
-// weights, each block of which stays in the nearest cache from one version to the next.
+// Between two gradients of a simulation there are a dozen events, which find the caches full of weights. Done late, an
+// update stands beside the gradient that follows, so that the events stand together too. By then the roles have let go
+// of the gradient that is applied, and the new version is written over it. And the version that a worker was given is
+// needed only when its next gradient is, after those of the others: the updates for all of them are then one go over
+// the weights, each block of which stays in the nearest cache from one version to the next.
 #pragma once
 
 #include "learn/apply.hpp"
@@ -15,14 +15,14 @@
 namespace rubato::learn {
 
 /// A queue of Updates on the same elements. Whoever reads weights calls run() first, or run_for().
-class LateApply {
+class LateUpdate {
 public:
     /// As many wait at most, and none behind so many gradients: with more, what they read leaves the caches;
     static constexpr std::size_t most = 16;
     /// nor behind so many bytes of gradients.
     static constexpr std::size_t most_bytes = std::size_t{64} << 20;
 
-    LateApply(BufferPool& pool, Optimizer& optimizer, const Kept& kept, std::size_t bytes = most_bytes);
+    LateUpdate(BufferPool& pool, Optimizer& optimizer, const Kept& kept, std::size_t bytes = most_bytes);
 
     /// From now on what waits is run by several threads, where it is about elements enough.
     void spread(Parallel& parallel) { parallel_ = &parallel; }
@@ -45,7 +45,7 @@ private:
     Waiting& next(std::int64_t first, std::int64_t count);
     /// The gradient that a new version may be written over: of the first step, and nobody else's; null: none.
     const BufferPool::Contents* spent(const Waiting& it) const;
-    Descent resolve(Waiting& it);
+    Pass resolve(Waiting& it);
     void apply(std::span<const float> fetched);
 
     BufferPool& pool_;

@@ -1,17 +1,17 @@
-#include "learn/late_apply.hpp"
+#include "learn/late_update.hpp"
 
 #include <algorithm>
 #include <utility>
 
 namespace rubato::learn {
 
-LateApply::LateApply(BufferPool& pool, Optimizer& optimizer, const Kept& kept, std::size_t bytes)
+LateUpdate::LateUpdate(BufferPool& pool, Optimizer& optimizer, const Kept& kept, std::size_t bytes)
     : pool_(pool), optimizer_(optimizer), kept_(kept), waiting_(most) {
     const auto size = static_cast<std::size_t>(std::max<std::int64_t>(1, pool.elements())) * sizeof(float);
     limit_ = std::clamp<std::size_t>(bytes / size, 1, most);
 }
 
-LateApply::Waiting& LateApply::next(std::int64_t first, std::int64_t count) {
+LateUpdate::Waiting& LateUpdate::next(std::int64_t first, std::int64_t count) {
     if (full() || (count_ > 0 && (first != first_ || count != n_))) run();
     first_ = first;
     n_ = count;
@@ -21,7 +21,7 @@ LateApply::Waiting& LateApply::next(std::int64_t first, std::int64_t count) {
     return it;
 }
 
-void LateApply::defer(const Update& update, const Actions& actions, BufferId to) {
+void LateUpdate::defer(const Update& update, const Actions& actions, BufferId to) {
     Waiting& it = next(update.first, update.count);
     it.from = pool_.hold(update.weights);
     it.to = pool_.hold(to);
@@ -37,14 +37,14 @@ void LateApply::defer(const Update& update, const Actions& actions, BufferId to)
     });
 }
 
-const BufferPool::Contents* LateApply::spent(const Waiting& it) const {
+const BufferPool::Contents* LateUpdate::spent(const Waiting& it) const {
     if (it.job.steps.empty()) return nullptr;
     for (std::int32_t i = it.job.steps.front().part_count; i-- > 0;)
         if (const auto& gradient = it.gradients[static_cast<std::size_t>(i)]; pool_.sole(gradient)) return &gradient;
     return nullptr;
 }
 
-Descent LateApply::resolve(Waiting& it) {
+Pass LateUpdate::resolve(Waiting& it) {
     UpdateJob& job = it.job;
     job.from = part_of(std::span<const float>(pool_.data(it.from)), first_, n_);
     for (std::size_t i = 0; i < it.gradients.size(); ++i) {
@@ -54,11 +54,11 @@ Descent LateApply::resolve(Waiting& it) {
     if (it.to != it.from)
         if (const auto* gradient = spent(it)) pool_.move(*gradient, it.to);
     job.to = part_of(pool_.data(it.to), first_, n_);
-    return descent(job, steps_);
+    return pass_of(job, steps_);
 }
 
-void LateApply::apply(std::span<const float> fetched) {
-    constexpr std::size_t share = std::size_t{4} * 4096;  // elements, as blocks of the optimizer are
+void LateUpdate::apply(std::span<const float> fetched) {
+    constexpr std::size_t share = 4 * Optimizer::block;
     const auto offset = static_cast<std::size_t>(first_);
     const std::size_t size = n_ > 0 ? static_cast<std::size_t>(n_) : static_cast<std::size_t>(pool_.elements());
     if (parallel_ == nullptr || size <= share) return optimizer_.apply(passes_, fetched, offset);
@@ -68,7 +68,7 @@ void LateApply::apply(std::span<const float> fetched) {
     });
 }
 
-void LateApply::run(BufferId next) {
+void LateUpdate::run(BufferId next) {
     if (count_ == 0) return;
     const auto waiting = std::span(waiting_).first(std::exchange(count_, 0));
     gradients_ = 0;
@@ -90,7 +90,7 @@ void LateApply::run(BufferId next) {
     }
 }
 
-void LateApply::run_for(BufferId weights) {
+void LateUpdate::run_for(BufferId weights) {
     if (count_ == 0) return;
     const auto waiting = std::span(waiting_).first(count_);
     const auto makes = [&](const Waiting& it) { return pool_.stands_for(weights, it.to); };

@@ -1,10 +1,10 @@
-#include "learn/late_apply.hpp"
+#include "learn/late_update.hpp"
+
+#include "helpers.hpp"
 
 #include <doctest/doctest.h>
 
 #include <algorithm>
-#include <functional>
-#include <thread>
 #include <vector>
 
 using namespace rubato;
@@ -18,7 +18,7 @@ struct Bench {
     BufferPool buffers{size};
     Optimizer optimizer;
     Kept kept{buffers};
-    LateApply late{buffers, optimizer, kept};
+    LateUpdate late{buffers, optimizer, kept};
     BufferId old_version = buffers.allocate();
     std::vector<BufferId> gradients;
     Actions actions;
@@ -60,7 +60,7 @@ OptimizerSpec momentum() {
 
 }  // namespace
 
-TEST_CASE("late work: the new version takes the memory of a gradient that nobody else holds, with the same bits") {
+TEST_CASE("late update: the new version takes the memory of a gradient that nobody else holds, with the same bits") {
     for (const auto& spec : {OptimizerSpec{}, momentum()}) {
         for (const std::vector<std::int32_t>& steps : {std::vector{1}, {3}, {2, 1}}) {
             Bench it(spec, steps);
@@ -80,7 +80,7 @@ TEST_CASE("late work: the new version takes the memory of a gradient that nobody
     }
 }
 
-TEST_CASE("late work: a gradient that somebody holds stays as it is, and so does an old version") {
+TEST_CASE("late update: a gradient that somebody holds stays as it is, and so does an old version") {
     Bench it({}, {1});
     const auto expected = it.expected({});
     const BufferId to = it.buffers.allocate();
@@ -94,7 +94,7 @@ TEST_CASE("late work: a gradient that somebody holds stays as it is, and so does
     CHECK(it.holds(it.gradients[0], std::vector(it.size, 1.0f)));
 }
 
-TEST_CASE("late work: works in place where the driver says so, and one that follows finds its result") {
+TEST_CASE("late update: works in place where the driver says so, and one that follows finds its result") {
     Bench it({}, {1});
     it.late.defer(it.update, it.actions, it.old_version);
     it.late.defer(it.update, it.actions, it.old_version);
@@ -111,10 +111,10 @@ struct Chain {
     BufferPool buffers{size};
     Kept kept{buffers};
     Optimizer optimizer;
-    LateApply late;
+    LateUpdate late;
     std::vector<BufferId> versions;
 
-    explicit Chain(const OptimizerSpec& spec, std::size_t bytes = LateApply::most_bytes)
+    explicit Chain(const OptimizerSpec& spec, std::size_t bytes = LateUpdate::most_bytes)
         : optimizer(spec, size, 2), late(buffers, optimizer, kept, bytes) {
         versions.push_back(buffers.allocate());
         fill(versions[0], 0);
@@ -186,11 +186,11 @@ std::vector<OptimizerSpec> optimizers_and_rules() {
 
 }  // namespace
 
-TEST_CASE("late work: a chain has the bits of one by one, also where it looks at versions in between") {
+TEST_CASE("late update: a chain has the bits of one by one, also where it looks at versions in between") {
     for (const auto& spec : optimizers_and_rules()) {
         for (const int folds : {0, 1, 3}) {
             Chain chain(spec), apart(spec);
-            constexpr int updates = 2 * static_cast<int>(LateApply::most) + 5;
+            constexpr int updates = 2 * static_cast<int>(LateUpdate::most) + 5;
             for (int i = 0; i < updates; ++i) {
                 chain.add(folds);
                 apart.add(folds);
@@ -205,18 +205,16 @@ TEST_CASE("late work: a chain has the bits of one by one, also where it looks at
     }
 }
 
-TEST_CASE("late work: several threads make the same bits") {
-    struct Threads : Parallel {
+TEST_CASE("late update: several threads make the same bits") {
+    struct Counted : Threads {
         int most = 0;
         void run(int jobs, const std::function<void(int)>& job) override {
-            std::vector<std::thread> threads;
-            for (int i = jobs; i-- > 0;) threads.emplace_back(job, i);
-            for (auto& thread : threads) thread.join();
             most = std::max(most, jobs);
+            Threads::run(jobs, job);
         }
     };
     for (const auto& spec : optimizers_and_rules()) {
-        Threads threads;
+        Counted threads;
         Chain spread(spec), alone(spec);
         spread.late.spread(threads);
         for (int i = 0; i < 6; ++i) {
@@ -239,7 +237,7 @@ TEST_CASE("late work: several threads make the same bits") {
     }
 }
 
-TEST_CASE("late work: no more waits than a bound on memory allows, but one") {
+TEST_CASE("late update: no more waits than a bound on memory allows, but one") {
     for (const std::size_t vectors : {0, 1, 3}) {
         Chain chain({}, vectors * Chain::size * sizeof(float));
         const auto bound = std::max<std::size_t>(1, vectors);
@@ -253,18 +251,30 @@ TEST_CASE("late work: no more waits than a bound on memory allows, but one") {
         chain.late.run();
         CHECK((chain.buffers.data(chain.versions.back())[0] == -1) == (bound == 1));
     }
+    Bench it({}, {3});  // one update of three gradients is as much as three of one
+    for (const std::size_t vectors : {3, 4}) {
+        LateUpdate late(it.buffers, it.optimizer, it.kept, vectors * Bench::size * sizeof(float));
+        const BufferId first = it.buffers.allocate(), second = it.buffers.allocate();
+        it.buffers.data(first)[0] = -1;
+        late.defer(it.update, it.actions, first);
+        Update next = it.update;
+        next.weights = first;
+        late.defer(next, it.actions, second);
+        CHECK((it.buffers.data(first)[0] != -1) == (vectors == 3));
+        late.run();
+    }
 }
 
-TEST_CASE("late work: a gradient on weights that are there lets updates wait, as many as may") {
+TEST_CASE("late update: a gradient on weights that are there lets updates wait, as many as may") {
     Chain chain({}), apart({});
     const auto ran = [&] {
         return chain.buffers.data(chain.versions[1])[0] == apart.buffers.data(apart.versions[1])[0];
     };
-    for (std::size_t i = 0; i < LateApply::most; ++i) {
+    for (std::size_t i = 0; i < LateUpdate::most; ++i) {
         chain.add();
         apart.add();
         apart.late.run();
-        if (i + 1 == LateApply::most) break;
+        if (i + 1 == LateUpdate::most) break;
         chain.late.run_for(chain.versions[0]);
         chain.buffers.data(chain.versions[1])[0] = -1;  // whatever memory it has by now
         REQUIRE(!ran());
@@ -282,10 +292,10 @@ TEST_CASE("late work: a gradient on weights that are there lets updates wait, as
         chain.add();
     }
     CHECK(ran());
-    CHECK(chain.values(LateApply::most) == apart.values(LateApply::most));
+    CHECK(chain.values(LateUpdate::most) == apart.values(LateUpdate::most));
 }
 
-TEST_CASE("late work: what does not follow from those that wait goes by itself, such as a shard's after another's") {
+TEST_CASE("late update: what does not follow from those that wait goes by itself, such as a shard's after another's") {
     std::vector<std::vector<float>> made[2];
     for (const bool apart : {false, true}) {
         Chain chain({});
@@ -306,7 +316,7 @@ TEST_CASE("late work: what does not follow from those that wait goes by itself, 
     CHECK(std::ranges::adjacent_find(made[0]) == made[0].end());
 }
 
-TEST_CASE("late work: fetching what is read next changes nothing, be it the new version itself") {
+TEST_CASE("late update: fetching what is read next changes nothing, be it the new version itself") {
     for (const bool own : {false, true}) {
         Bench it({}, {1});
         const auto expected = it.expected({});

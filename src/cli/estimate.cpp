@@ -5,13 +5,13 @@
 #include "core/collective/plan.hpp"
 #include "core/shards.hpp"
 #include "core/tree.hpp"
+#include "learn/cores.hpp"
 #include "learn/task.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
-#include <thread>
 
 namespace rubato::cli {
 namespace {
@@ -212,9 +212,8 @@ double wall_seconds(const Loaded& loaded, const Estimate& plan) {
     if (!scenario.model.gradients) return seconds;
     const double per_sample = learn::task_size(scenario).flops_per_sample;
     const double samples = *plan.gradients * std::min<double>(scenario.workers.batch_size, double(loaded.samples));
-    const unsigned machine = std::max(1u, std::thread::hardware_concurrency());
-    const double cores =
-        scenario.pool_threads > 0 ? std::min<unsigned>(machine, unsigned(scenario.pool_threads)) : machine;
+    const int machine = learn::usable_cores();
+    const double cores = scenario.pool_threads > 0 ? std::min(machine, scenario.pool_threads) : machine;
     return seconds + samples * per_sample / (flops_per_core * cores);
 }
 

@@ -2,10 +2,7 @@
 
 #include <fmt/core.h>
 
-#include <sched.h>
 #include <sys/resource.h>
-
-#include <algorithm>
 
 namespace rubato::trace {
 
@@ -33,12 +30,6 @@ std::int64_t peak_rss_bytes() {
     rusage usage{};
     if (::getrusage(RUSAGE_SELF, &usage) != 0) return 0;
     return std::int64_t{usage.ru_maxrss} * 1024;  // Linux counts in KiB
-}
-
-int usable_cores() {
-    cpu_set_t set;
-    if (::sched_getaffinity(0, sizeof set, &set) != 0) return 1;
-    return std::max(1, CPU_COUNT(&set));
 }
 
 }  // namespace rubato::trace

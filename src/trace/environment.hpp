@@ -17,7 +17,4 @@ std::map<std::string, std::string> library_versions();
 /// Largest resident size of this process so far, bytes.
 std::int64_t peak_rss_bytes();
 
-/// Cores that this process may use: those it is bound to, at least 1.
-int usable_cores();
-
 }  // namespace rubato::trace

@@ -1,7 +1,7 @@
 // Whether a launcher (mpirun, srun) has started several of this program, and which one this is.
 #pragma once
 
-#include "trace/environment.hpp"
+#include "learn/cores.hpp"
 
 #include <string>
 
@@ -18,6 +18,6 @@ Rank find_rank();
 /// Throws InputError where a launcher has started several copies of a command that does not share its work.
 void require_single_copy(const std::string& command);
 
-using trace::usable_cores;
+using learn::usable_cores;
 
 }  // namespace rubato::cli

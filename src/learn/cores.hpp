@@ -1,0 +1,9 @@
+// How many threads are worth having.
+#pragma once
+
+namespace rubato::learn {
+
+/// Cores that this process may use: those it is bound to, at least 1.
+int usable_cores();
+
+}  // namespace rubato::learn

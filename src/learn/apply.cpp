@@ -40,7 +40,7 @@ void run(const UpdateJob& job, Optimizer& optimizer) {
     std::vector<StepInput> steps;
     steps.reserve(job.steps.size());
     const Pass pass = pass_of(job, steps);
-    optimizer.apply({&pass, 1}, {}, job.offset);
+    optimizer.apply({&pass, 1}, job.offset);
 }
 
 void run(const MixJob& job) {

@@ -1,7 +1,6 @@
 #include "learn/late_update.hpp"
 
 #include <algorithm>
-#include <utility>
 
 namespace rubato::learn {
 
@@ -11,20 +10,23 @@ LateUpdate::LateUpdate(BufferPool& pool, Optimizer& optimizer, const Kept& kept,
     limit_ = std::clamp<std::size_t>(bytes / size, 1, most);
 }
 
-LateUpdate::Waiting& LateUpdate::next(std::int64_t first, std::int64_t count) {
-    if (full() || (count_ > 0 && (first != first_ || count != n_))) run();
-    first_ = first;
-    n_ = count;
-    Waiting& it = waiting_[count_++];
-    it.gradients.clear();
-    it.then.clear();
-    return it;
+void LateUpdate::share_among(int threads) {
+    constexpr std::size_t least = 4 * Optimizer::block;
+    const auto shares = 2 * static_cast<std::size_t>(threads);
+    const auto elements = static_cast<std::size_t>(pool_.elements());
+    share_ = threads == 1 ? Optimizer::all : std::max(least, (elements + shares - 1) / shares);
 }
 
 void LateUpdate::defer(const Update& update, const Actions& actions, BufferId to) {
-    Waiting& it = next(update.first, update.count);
+    let_go();
+    if (deferred_ - let_go_ == static_cast<std::int64_t>(most) || gradients_ >= limit_) run();
+    Waiting& it = at(++deferred_);
+    it.gradients.clear();
+    it.then.clear();
     it.from = pool_.hold(update.weights);
     it.to = pool_.hold(to);
+    it.count = update.count;
+    it.job.offset = static_cast<std::size_t>(update.first);
     it.job.version = update.from;
     it.job.summands.clear();
     it.job.steps.clear();
@@ -44,45 +46,31 @@ const BufferPool::Contents* LateUpdate::spent(const Waiting& it) const {
     return nullptr;
 }
 
-Pass LateUpdate::resolve(Waiting& it) {
+void LateUpdate::resolve(Waiting& it) {
     UpdateJob& job = it.job;
-    job.from = part_of(std::span<const float>(pool_.data(it.from)), first_, n_);
+    const auto part = [&](auto whole) { return part_of(whole, static_cast<std::int64_t>(job.offset), it.count); };
+    job.from = part(std::span<const float>(pool_.data(it.from)));
     for (std::size_t i = 0; i < it.gradients.size(); ++i) {
-        job.summands[i].gradient = pool_.data(it.gradients[i]).data() + first_;
+        job.summands[i].gradient = pool_.data(it.gradients[i]).data() + job.offset;
         if (it.then[i].storage >= 0) job.summands[i].then = pool_.data(it.then[i]).data();
     }
     if (it.to != it.from)
         if (const auto* gradient = spent(it)) pool_.move(*gradient, it.to);
-    job.to = part_of(pool_.data(it.to), first_, n_);
-    return pass_of(job, steps_);
+    job.to = part(pool_.data(it.to));
+    it.steps.clear();
+    it.steps.reserve(job.steps.size());
+    it.pass = pass_of(job, it.steps);
 }
 
-void LateUpdate::apply(std::span<const float> fetched) {
-    constexpr std::size_t share = 4 * Optimizer::block;
-    const auto offset = static_cast<std::size_t>(first_);
-    const std::size_t size = n_ > 0 ? static_cast<std::size_t>(n_) : static_cast<std::size_t>(pool_.elements());
-    if (parallel_ == nullptr || size <= share) return optimizer_.apply(passes_, fetched, offset);
-    optimizer_.prepare();
-    parallel_->run(static_cast<int>((size + share - 1) / share), [&](int job) {
-        optimizer_.apply(passes_, fetched, offset, static_cast<std::size_t>(job) * share, share);
-    });
+// In order: what comes of one has its memory before the next one points to it.
+void LateUpdate::allow(std::int64_t number) {
+    while (allowed_ < number) resolve(at(++allowed_));
 }
 
-void LateUpdate::run(BufferId next) {
-    if (count_ == 0) return;
-    const auto waiting = std::span(waiting_).first(std::exchange(count_, 0));
-    gradients_ = 0;
-    std::size_t steps = 0;
-    for (const Waiting& it : waiting) steps += it.job.steps.size();
-    steps_.clear();
-    steps_.reserve(steps);
-    passes_.clear();
-    // In order: what comes of one has its memory before the next one points to it.
-    for (Waiting& it : waiting) passes_.push_back(resolve(it));
-    std::span<const float> fetched;
-    if (next != no_buffer) fetched = part_of(pool_.data(next), first_, n_);
-    apply(fetched);
-    for (const Waiting& it : waiting) {
+void LateUpdate::let_go() {
+    for (const std::int64_t done = done_.load(std::memory_order_acquire); let_go_ < done;) {
+        const Waiting& it = at(++let_go_);
+        gradients_ -= it.gradients.size();
         for (const auto& gradient : it.gradients) pool_.drop(gradient);
         for (const auto& then : it.then) pool_.drop(then);
         pool_.drop(it.from);
@@ -90,11 +78,61 @@ void LateUpdate::run(BufferId next) {
     }
 }
 
-void LateUpdate::run_for(BufferId weights) {
-    if (count_ == 0) return;
-    const auto waiting = std::span(waiting_).first(count_);
-    const auto makes = [&](const Waiting& it) { return pool_.stands_for(weights, it.to); };
-    if (full() || std::ranges::any_of(waiting, makes)) run(weights);
+void LateUpdate::run() {
+    allow(deferred_);
+    run_to(deferred_);
+    let_go();
+}
+
+std::int64_t LateUpdate::needed_for(BufferId weights) {
+    let_go();
+    for (std::int64_t number = deferred_; number > let_go_; --number) {
+        if (!pool_.stands_for(weights, at(number).to)) continue;
+        if (share_ == Optimizer::all) number = deferred_;  // a thread that is alone
+        allow(number);
+        return number;
+    }
+    return 0;
+}
+
+// Those that are about the same elements go over the weights together.
+void LateUpdate::begin(std::int64_t number) {
+    last_ = done_;
+    const Waiting& first = at(last_ + 1);
+    const auto alike = [&](const Waiting& it) {
+        return it.job.offset == first.job.offset && it.job.to.size() == first.job.to.size();
+    };
+    while (last_ < number && alike(at(last_ + 1))) passes_.push_back(at(++last_).pass);
+    offset_ = first.job.offset;
+    const std::size_t size = first.job.to.size();
+    next_ = 0;
+    shares_left_ = share_ < size ? (size + share_ - 1) / share_ : 1;
+    optimizer_.prepare();
+}
+
+void LateUpdate::take_share(std::unique_lock<std::mutex>& lock) {
+    const std::size_t first = next_;
+    const std::size_t count = std::min(share_, passes_.front().to.size() - first);
+    next_ += count;
+    lock.unlock();
+    optimizer_.apply(passes_, offset_, first, count);
+    lock.lock();
+    if (--shares_left_ > 0) return;
+    passes_.clear();
+    done_.store(last_, std::memory_order_release);
+    ran_.notify_all();
+}
+
+void LateUpdate::run_to(std::int64_t number) {
+    if (done_.load(std::memory_order_acquire) >= number) return;
+    std::unique_lock lock(mutex_);
+    while (done_ < number) {
+        if (passes_.empty()) begin(number);
+        if (has_share())
+            take_share(lock);
+        else
+            ran_.wait(lock, [&] { return passes_.empty() || has_share(); });
+    }
 }
 
 }  // namespace rubato::learn

@@ -1,20 +1,25 @@
 // Updates whose arithmetic waits until a version of the weights that they make is needed.
 //
 // Between two gradients of a simulation there are a dozen events, which find the caches full of weights. Done late, an
-// update stands beside the gradient that follows, so that the events stand together too. By then the roles have let go
-// of the gradient that is applied, and the new version is written over it. And the version that a worker was given is
-// needed only when its next gradient is, after those of the others: the updates for all of them are then one go over
-// the weights, each block of which stays in the nearest cache from one version to the next.
+// update stands beside the gradient on the new weights, so that the events stand together too. It is run by the thread
+// that computes this gradient, whose caches have the weights then, and, where a thread keeps to its workers, the
+// gradient that is applied as well. By then the roles have let go of that gradient, and the new version is written over
+// it. A thread that is alone runs all that wait: of a version of the weights, each block stays in the nearest cache for
+// the next one.
 #pragma once
 
 #include "learn/apply.hpp"
-#include "learn/task.hpp"
 
+#include <atomic>
+#include <condition_variable>
+#include <mutex>
 #include <vector>
 
 namespace rubato::learn {
 
-/// A queue of Updates on the same elements. Whoever reads weights calls run() first, or run_for().
+/// A queue of Updates, run in order. Its owner, the thread that the pool of buffers belongs to, calls all members;
+/// other threads run_to() alone. Whoever reads weights sees to it that they are there: by run(), or by run_to() with
+/// the number that needed_for() told.
 class LateUpdate {
 public:
     /// As many wait at most, and none behind so many gradients: with more, what they read leaves the caches;
@@ -24,41 +29,60 @@ public:
 
     LateUpdate(BufferPool& pool, Optimizer& optimizer, const Kept& kept, std::size_t bytes = most_bytes);
 
-    /// From now on what waits is run by several threads, where it is about elements enough.
-    void spread(Parallel& parallel) { parallel_ = &parallel; }
+    /// So many threads call run_to(); at first one.
+    void share_among(int threads);
     /// Lets one more wait. `to`: the new version, in place or not. What is read is held; its references may end at
     /// once.
     void defer(const Update& update, const Actions& actions, BufferId to);
-    /// Runs what waits. next: what will be read afterwards, which is in no cache as a rule; fetched on the way.
-    void run(BufferId next = no_buffer);
-    /// Before a gradient on these weights is begun: runs what waits where they come of it, or where no more may wait.
-    void run_for(BufferId weights);
+    /// Runs all that wait.
+    void run();
+    /// The number of the update to run to before these weights are read; 0 where they are there.
+    std::int64_t needed_for(BufferId weights);
+    /// Returns when updates up to this number, as needed_for() told it, have run. Threads that want one at the same
+    /// time share the work.
+    void run_to(std::int64_t number);
 
 private:
     struct Waiting {
         BufferPool::Contents from, to;
         std::vector<BufferPool::Contents> gradients, then;  ///< by summand; storage -1: no rule looks at those weights
         UpdateJob job;
+        std::int64_t count = 0;  ///< elements that it is about; 0: all
+        std::vector<StepInput> steps;
+        Pass pass;  ///< once it may be run
     };
 
-    bool full() const { return count_ == most || gradients_ >= limit_; }
-    Waiting& next(std::int64_t first, std::int64_t count);
+    Waiting& at(std::int64_t number) { return waiting_[static_cast<std::size_t>(number) % most]; }
     /// The gradient that a new version may be written over: of the first step, and nobody else's; null: none.
     const BufferPool::Contents* spent(const Waiting& it) const;
-    Pass resolve(Waiting& it);
-    void apply(std::span<const float> fetched);
+    void resolve(Waiting& it);
+    /// Updates up to this one may be run.
+    void allow(std::int64_t number);
+    /// Lets go of what those that have run held.
+    void let_go();
+    /// With the next ones, up to this number.
+    void begin(std::int64_t number);
+    bool has_share() const { return !passes_.empty() && next_ < passes_.front().to.size(); }
+    void take_share(std::unique_lock<std::mutex>& lock);
 
     BufferPool& pool_;
     Optimizer& optimizer_;
     const Kept& kept_;
-    Parallel* parallel_ = nullptr;
-    std::size_t limit_;               ///< of gradients
-    std::size_t gradients_ = 0;       ///< of those that wait
-    std::int64_t first_ = 0, n_ = 0;  ///< elements that all are about; n_ 0: all
-    std::size_t count_ = 0;           ///< that wait; the others are there for their memory
-    std::vector<Waiting> waiting_;
-    std::vector<StepInput> steps_;  ///< while they run
-    std::vector<Pass> passes_;
+    std::size_t limit_;          ///< of gradients
+    std::size_t gradients_ = 0;  ///< that are held
+    // Numbers of updates, from 1 on: the last one that came, that may be run, whose holds have ended. The owner's.
+    std::int64_t deferred_ = 0, allowed_ = 0, let_go_ = 0;
+    std::vector<Waiting> waiting_;  ///< by number, in a ring: the memory of earlier ones serves those that come
+
+    std::size_t share_ = Optimizer::all;  ///< elements that a thread takes at a time
+    std::atomic<std::int64_t> done_ = 0;  ///< the last one that has run; changes with the mutex
+    std::mutex mutex_;
+    std::condition_variable ran_;
+    std::vector<Pass> passes_;     ///< under way; empty: none
+    std::int64_t last_ = 0;        ///< number of the last of them
+    std::size_t offset_ = 0;       ///< first element of what they are about
+    std::size_t next_ = 0;         ///< the next share begins so far behind it
+    std::size_t shares_left_ = 0;  ///< that are not done
 };
 
 }  // namespace rubato::learn

@@ -1,7 +1,6 @@
 #include "learn/optimizer.hpp"
 
 #include "learn/descent.hpp"
-#include "learn/fetch.hpp"
 
 #include <algorithm>
 #include <cassert>
@@ -104,8 +103,7 @@ void Optimizer::descend(const StepInput& step, float* to, const float* from, con
     decoupled_ ? with(DecoupledDecay{decay_}) : with(CoupledDecay{decay_});
 }
 
-void Optimizer::apply(std::span<const Pass> passes, std::span<const float> next, std::size_t offset, std::size_t first,
-                      std::size_t count) {
+void Optimizer::apply(std::span<const Pass> passes, std::size_t offset, std::size_t first, std::size_t count) {
     have_state();
     const std::size_t size = passes.empty() ? 0 : passes.front().to.size();
     assert(std::ranges::all_of(passes, [&](const Pass& it) { return it.from.size() == size && it.to.size() == size; }));
@@ -114,7 +112,6 @@ void Optimizer::apply(std::span<const Pass> passes, std::span<const float> next,
     const std::size_t end = count < size ? std::min(size, first + count) : size;
     for (; first < end; first += block) {
         const std::size_t n = std::min(block, end - first);
-        if (!next.empty()) fetch(next.data() + first, n * sizeof(float));
         for (const Pass& pass : passes) apply_block(pass, first, n, offset);
     }
 }

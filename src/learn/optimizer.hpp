@@ -57,13 +57,11 @@ public:
     /// workers: lambda, for rules that keep something of each worker.
     Optimizer(const OptimizerSpec& spec, std::int64_t parameters, int workers = 1);
     /// All passes in one go over the weights, with the bits of one after the other.
-    /// next: what will be read afterwards, as long as `to`, or empty; it is fetched into the caches on the way.
     /// offset: of the weights they are about the part that begins there, and so are `from`, `to` and gradients,
     /// all of one length; a rule that looks at weights wants all.
     /// first, count: elements of that part that are made.
     /// What does not overlap may be applied from several threads after prepare().
-    void apply(std::span<const Pass> passes, std::span<const float> next = {}, std::size_t offset = 0,
-               std::size_t first = 0, std::size_t count = all);
+    void apply(std::span<const Pass> passes, std::size_t offset = 0, std::size_t first = 0, std::size_t count = all);
     void apply(std::span<const float> from, std::span<float> to, std::span<const StepInput> steps) {
         const Pass pass{from, to, steps};
         apply({&pass, 1});

@@ -1,14 +1,17 @@
 #include "learn/pool.hpp"
 
+#include "learn/cores.hpp"
+
 #include <algorithm>
 
 namespace rubato::learn {
 
-Pool::Pool(const Task& task, int threads, Open open) : task_(task), open_(std::move(open)) {
-    if (threads <= 0) threads = std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+Pool::Pool(const Task& task, int threads, Open open, Begin begin)
+    : task_(task), open_(std::move(open)), begin_(std::move(begin)) {
+    if (threads <= 0) threads = usable_cores();
     open_limit_ = open_jobs * static_cast<std::size_t>(threads);
     threads_.reserve(static_cast<std::size_t>(threads - 1));
-    for (int i = 1; i < threads; ++i) threads_.emplace_back([this] { loop(); });
+    for (int i = 1; i < threads; ++i) threads_.emplace_back([this, i] { loop(i); });
 }
 
 Pool::~Pool() {
@@ -51,12 +54,15 @@ void Pool::refill() {
         std::unique_lock lock(mutex_);
         job.state = GradientJob::State::queued;
         queue_.push_back(&job);
+        const auto workers = static_cast<std::size_t>(job.worker) + 1;
+        if (homes_.size() < workers) homes_.resize(workers, -1);
         work_.notify_one();
     }
 }
 
 void Pool::compute(GradientJob& job, Workspace& workspace) const {
     try {
+        if (begin_) begin_(job);
         job.loss = task_.gradient(job.weights, job.worker, job.worker_seq, job.batch, job.gradient, workspace);
     } catch (...) {
         job.error = std::current_exception();
@@ -72,14 +78,28 @@ void Pool::compute_here(GradientJob& job, std::unique_lock<std::mutex>& lock) {
     job.state = GradientJob::State::done;
 }
 
+GradientJob& Pool::take(int thread) {
+    const auto is_home = [&](const GradientJob* job) {
+        const int home = homes_[static_cast<std::size_t>(job->worker)];
+        return home < 0 || home == thread;
+    };
+    auto it = std::ranges::find_if(queue_, is_home);
+    if (it == queue_.end()) it = queue_.begin();
+    GradientJob& job = **it;
+    queue_.erase(it);
+    homes_[static_cast<std::size_t>(job.worker)] = thread;
+    return job;
+}
+
 GradientJob* Pool::next_for(GradientJob& job) {
     using State = GradientJob::State;
     if (job.state == State::waiting) return &job;
-    if (job.state == State::queued || !queue_.empty()) {
-        GradientJob* next = job.state == State::queued ? &job : queue_.front();
-        queue_.erase(std::ranges::find(queue_, next));
-        return next;
+    if (job.state == State::queued) {
+        queue_.erase(std::ranges::find(queue_, &job));
+        homes_[static_cast<std::size_t>(job.worker)] = 0;
+        return &job;
     }
+    if (!queue_.empty()) return &take(0);
     return nullptr;  // what may be open is: refill() sees to it
 }
 
@@ -138,7 +158,7 @@ void Pool::take_part(std::unique_lock<std::mutex>& lock) {
     done_.notify_all();
 }
 
-void Pool::loop() {
+void Pool::loop(int thread) {
     const auto workspace = task_.workspace();
     std::unique_lock lock(mutex_);
     for (;;) {
@@ -148,8 +168,7 @@ void Pool::loop() {
             take_part(lock);
             continue;
         }
-        GradientJob& job = *queue_.front();
-        queue_.pop_front();
+        GradientJob& job = take(thread);
         job.state = GradientJob::State::running;
         lock.unlock();
         compute(job, *workspace);

@@ -24,8 +24,9 @@ struct GradientJob {
     WorkerId worker = 0;
     std::int64_t worker_seq = 0;
     Batch batch;
-    Time due = 0;     ///< when it will be waited for
-    double loss = 0;  ///< result
+    Time due = 0;              ///< when it will be waited for
+    std::int64_t updates = 0;  ///< of what is late, that the weights come of
+    double loss = 0;           ///< result
 
 private:
     friend class Pool;
@@ -43,15 +44,19 @@ class Pool final : public Parallel {
 public:
     /// Called by the owner before a job is begun: the place to give it weights and memory. May call run().
     using Open = std::function<void(GradientJob&)>;
+    /// Called by the thread that computes, before it does.
+    using Begin = std::function<void(const GradientJob&)>;
 
-    /// threads: the owner included; 0 for as many as the machine has cores.
-    Pool(const Task& task, int threads, Open open = {});
+    /// threads: the owner included; 0 for as many as the process may use cores.
+    Pool(const Task& task, int threads, Open open = {}, Begin begin = {});
     ~Pool() override;
     Pool(const Pool&) = delete;
     Pool& operator=(const Pool&) = delete;
 
     /// Whether the owner is the only thread: then a job is begun when it is waited for.
     bool alone() const { return threads_.empty(); }
+    /// The owner included.
+    int threads() const { return static_cast<int>(threads_.size()) + 1; }
     void submit(GradientJob& job);
     /// Returns when the job is done; rethrows what it threw. Of one that is done already, at once.
     void wait(GradientJob& job);
@@ -68,7 +73,9 @@ private:
         }
     };
 
-    void loop();
+    void loop(int thread);
+    /// The next one in the queue for a thread: its own workers' come first.
+    GradientJob& take(int thread);
     void open(GradientJob& job);
     void refill();
     void close(GradientJob& job);
@@ -82,6 +89,7 @@ private:
 
     const Task& task_;
     Open open_;
+    Begin begin_;
     std::unique_ptr<Workspace> workspace_;   ///< the owner's; made when first needed
     std::set<GradientJob*, ByDue> waiting_;  ///< of the owner alone
     std::uint64_t submitted_ = 0;
@@ -89,6 +97,7 @@ private:
     std::mutex mutex_;
     std::condition_variable work_, done_;
     std::deque<GradientJob*> queue_;                      ///< opened, for any thread
+    std::vector<int> homes_;                              ///< by worker: the thread that had its last one
     const std::function<void(int)>* function_ = nullptr;  ///< of run(), which goes before gradients
     std::exception_ptr error_;                            ///< of run()
     int next_ = 0, count_ = 0, running_ = 0;

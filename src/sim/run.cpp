@@ -43,12 +43,15 @@ Run::Run(const RunInput& input, Network& network, const Placement& placement)
         optimizer_ =
             std::make_unique<learn::Optimizer>(scenario_.optimizer, input.task->parameters(), scenario_.lambda());
         late_ = std::make_unique<learn::LateUpdate>(buffers_, *optimizer_, kept_);
-        pool_ = std::make_unique<learn::Pool>(*input.task, scenario_.pool_threads, [this](learn::GradientJob& job) {
-            late_->run_for(job.weights_buffer);
-            job.weights = buffers_.data(job.weights_buffer);
-            job.gradient = buffers_.data(job.gradient_buffer);
-        });
-        if (!pool_->alone()) late_->spread(*pool_);
+        pool_ = std::make_unique<learn::Pool>(
+            *input.task, scenario_.pool_threads,
+            [this](learn::GradientJob& job) {
+                job.updates = late_->needed_for(job.weights_buffer);
+                job.weights = buffers_.data(job.weights_buffer);
+                job.gradient = buffers_.data(job.gradient_buffer);
+            },
+            [this](const learn::GradientJob& job) { late_->run_to(job.updates); });
+        late_->share_among(pool_->threads());
     }
     report_.backend = "sim";
     report_.virtual_clock = true;

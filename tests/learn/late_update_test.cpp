@@ -5,6 +5,7 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <thread>
 #include <vector>
 
 using namespace rubato;
@@ -205,35 +206,38 @@ TEST_CASE("late update: a chain has the bits of one by one, also where it looks 
     }
 }
 
-TEST_CASE("late update: several threads make the same bits") {
-    struct Counted : Threads {
-        int most = 0;
-        void run(int jobs, const std::function<void(int)>& job) override {
-            most = std::max(most, jobs);
-            Threads::run(jobs, job);
-        }
-    };
+TEST_CASE("late update: threads that need versions at the same time make the same bits, whoever comes first") {
     for (const auto& spec : optimizers_and_rules()) {
-        Counted threads;
-        Chain spread(spec), alone(spec);
-        spread.late.spread(threads);
-        for (int i = 0; i < 6; ++i) {
-            spread.add(i % 3);
+        constexpr int updates = 12, threads = 4;
+        Chain shared(spec), alone(spec);
+        shared.late.share_among(threads);
+        std::vector<std::int64_t> numbers;
+        std::vector<std::span<const float>> versions;
+        std::vector<float> seen[updates];
+        std::vector<std::thread> readers;
+        for (int i = 0; i < updates; ++i) {
+            shared.add(i % 3);
             alone.add(i % 3);
+            numbers.push_back(shared.late.needed_for(shared.versions.back()));
+            versions.push_back(shared.buffers.data(shared.versions.back()));
         }
-        std::vector<BufferId> parts[2]{{spread.versions[0]}, {alone.versions[0]}};
-        if (!spec.staleness_rule.looks_at_weights()) {  // those want all
-            spread.add(parts[0], 300, 30001, 0);
-            alone.add(parts[1], 300, 30001, 0);
+        CHECK(std::ranges::is_sorted(numbers));
+        for (int thread = 0; thread < threads; ++thread) {
+            readers.emplace_back([&, thread] {
+                for (auto i = static_cast<std::size_t>(thread); i < numbers.size(); i += threads) {
+                    shared.late.run_to(numbers[i]);
+                    seen[i].assign(versions[i].begin(), versions[i].end());
+                }
+            });
         }
-        spread.late.run(spread.versions[0]);
+        for (auto& reader : readers) reader.join();
+        shared.late.run();
         alone.late.run();
-        for (Version version = 0; version <= 6; ++version) REQUIRE(spread.values(version) == alone.values(version));
-        if (parts[0].size() > 1)
-            CHECK(std::ranges::equal(spread.buffers.data(parts[0][1]).subspan(300, 30001),
-                                     alone.buffers.data(parts[1][1]).subspan(300, 30001)));
-        CHECK(std::ranges::equal(spread.optimizer.state(), alone.optimizer.state()));
-        CHECK(threads.most > 2);
+        for (Version version = 1; version <= updates; ++version) {
+            REQUIRE(shared.values(version) == alone.values(version));
+            REQUIRE(seen[version - 1] == alone.values(version));
+        }
+        CHECK(std::ranges::equal(shared.optimizer.state(), alone.optimizer.state()));
     }
 }
 
@@ -246,10 +250,10 @@ TEST_CASE("late update: no more waits than a bound on memory allows, but one") {
         chain.add();
         CHECK(chain.buffers.data(chain.versions[bound])[0] != -1);
         CHECK(chain.buffers.data(chain.versions[1])[0] != -1);
-        chain.late.run_for(chain.versions[0]);  // one waits
+        CHECK(chain.late.needed_for(chain.versions[0]) == 0);
         chain.buffers.data(chain.versions.back())[0] = -1;
         chain.late.run();
-        CHECK((chain.buffers.data(chain.versions.back())[0] == -1) == (bound == 1));
+        CHECK(chain.buffers.data(chain.versions.back())[0] != -1);
     }
     Bench it({}, {3});  // one update of three gradients is as much as three of one
     for (const std::size_t vectors : {3, 4}) {
@@ -265,34 +269,37 @@ TEST_CASE("late update: no more waits than a bound on memory allows, but one") {
     }
 }
 
-TEST_CASE("late update: a gradient on weights that are there lets updates wait, as many as may") {
-    Chain chain({}), apart({});
-    const auto ran = [&] {
-        return chain.buffers.data(chain.versions[1])[0] == apart.buffers.data(apart.versions[1])[0];
-    };
-    for (std::size_t i = 0; i < LateUpdate::most; ++i) {
-        chain.add();
-        apart.add();
-        apart.late.run();
-        if (i + 1 == LateUpdate::most) break;
-        chain.late.run_for(chain.versions[0]);
-        chain.buffers.data(chain.versions[1])[0] = -1;  // whatever memory it has by now
-        REQUIRE(!ran());
+TEST_CASE("late update: weights that are there need none, and others only what leads to them, but of a thread alone") {
+    for (const int threads : {1, 2}) {
+        CAPTURE(threads);
+        Chain chain({}), apart({});
+        chain.late.share_among(threads);
+        constexpr auto count = static_cast<std::int64_t>(LateUpdate::most);
+        const auto ran = [&](std::int64_t version) {
+            return chain.buffers.data(chain.versions[static_cast<std::size_t>(version)])[0] ==
+                   apart.buffers.data(apart.versions[static_cast<std::size_t>(version)])[0];
+        };
+        for (std::int64_t i = 0; i < count; ++i) {
+            chain.add();
+            apart.add();
+            apart.late.run();
+            REQUIRE(chain.late.needed_for(chain.versions[0]) == 0);
+        }
+        SUBCASE("the third version") {
+            for (std::int64_t i = 1; i <= count; ++i) chain.buffers.data(chain.versions[std::size_t(i)])[0] = -1;
+            chain.late.run_to(chain.late.needed_for(chain.versions[3]));
+            CHECK(ran(3));
+            CHECK(ran(4) == (threads == 1));
+            CHECK(chain.late.needed_for(chain.versions[3]) == 0);
+        }
+        SUBCASE("one more comes") {
+            chain.add();
+            CHECK(ran(1));
+            CHECK(ran(count));
+        }
+        chain.late.run();
+        CHECK(chain.values(count) == apart.values(count));
     }
-    SUBCASE("a gradient on the first version that waits") {
-        chain.late.run_for(chain.versions[1]);
-    }
-    SUBCASE("a gradient on the last one") {
-        chain.late.run_for(chain.versions.back());
-    }
-    SUBCASE("there are as many as may wait") {
-        chain.late.run_for(chain.versions[0]);
-    }
-    SUBCASE("one more comes") {
-        chain.add();
-    }
-    CHECK(ran());
-    CHECK(chain.values(LateUpdate::most) == apart.values(LateUpdate::most));
 }
 
 TEST_CASE("late update: what does not follow from those that wait goes by itself, such as a shard's after another's") {
@@ -314,17 +321,4 @@ TEST_CASE("late update: what does not follow from those that wait goes by itself
     }
     CHECK(made[0] == made[1]);
     CHECK(std::ranges::adjacent_find(made[0]) == made[0].end());
-}
-
-TEST_CASE("late update: fetching what is read next changes nothing, be it the new version itself") {
-    for (const bool own : {false, true}) {
-        Bench it({}, {1});
-        const auto expected = it.expected({});
-        const BufferId to = it.buffers.allocate();
-        it.late.defer(it.update, it.actions, to);
-        it.buffers.release(it.gradients[0]);
-        it.late.run(own ? to : it.old_version);
-        CHECK(it.holds(to, expected));
-        CHECK(it.holds(it.old_version, std::vector(it.size, 1.0f)));
-    }
 }

@@ -1,11 +1,15 @@
 #include "learn/pool.hpp"
 #include "learn/buffers.hpp"
+#include "learn/cores.hpp"
 
 #include <doctest/doctest.h>
+
+#include <sched.h>
 
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <mutex>
 #include <set>
 #include <stdexcept>
 #include <thread>
@@ -152,4 +156,68 @@ TEST_CASE("pool: run() does each piece once while gradients wait, and hands on w
         CHECK(done == 10);
         for (auto& job : it.jobs) it.pool.wait(job);
     }
+}
+
+TEST_CASE("pool: a job is begun by the thread that computes it, and goes first to the one that had its worker's last") {
+    // Jobs are held up until what they wait for has happened, so that both threads have one.
+    struct Held : Numbers {
+        std::atomic<int> begun{0}, release{0};
+        double gradient(std::span<const float>, WorkerId worker, std::int64_t waits_for, const Batch&, std::span<float>,
+                        Workspace&) const override {
+            ++const_cast<Held*>(this)->begun;
+            while (release < waits_for) std::this_thread::yield();
+            return worker;
+        }
+    };
+    Held task;
+    std::mutex mutex;
+    std::thread::id by[3];
+    Pool pool(task, 2, {}, [&](const GradientJob& job) {
+        const std::lock_guard lock(mutex);
+        by[job.worker] = std::this_thread::get_id();
+    });
+    GradientJob jobs[3];
+    const auto submit = [&](WorkerId worker, std::int64_t waits_for) {
+        jobs[worker].worker = worker;
+        jobs[worker].worker_seq = waits_for;
+        jobs[worker].due = waits_for;
+        pool.submit(jobs[worker]);
+    };
+    const auto owner = std::this_thread::get_id();
+    submit(0, 1);
+    while (task.begun < 1) std::this_thread::yield();
+    submit(1, 0);
+    pool.wait(jobs[1]);
+    CHECK(by[1] == owner);
+    CHECK(by[0] != owner);
+    task.release = 1;
+    pool.wait(jobs[0]);
+
+    task.begun = 0;
+    submit(2, 2);  // keeps the other thread busy,
+    while (task.begun < 1) std::this_thread::yield();
+    submit(1, 0);
+    submit(0, 3);  // and here is its own
+    task.release = 2;
+    while (task.begun < 2) std::this_thread::yield();
+    pool.wait(jobs[1]);
+    task.release = 3;
+    pool.wait(jobs[0]);
+    pool.wait(jobs[2]);
+    CHECK(by[1] == owner);
+    CHECK(by[0] != owner);
+}
+
+TEST_CASE("pool: as many threads as the process may use cores, where none are named") {
+    cpu_set_t before, one;
+    REQUIRE(::sched_getaffinity(0, sizeof before, &before) == 0);
+    CPU_ZERO(&one);
+    for (int cpu = 0; CPU_COUNT(&one) == 0; ++cpu)
+        if (CPU_ISSET(cpu, &before)) CPU_SET(cpu, &one);
+    Numbers task;
+    CHECK(Pool(task, 0).threads() == CPU_COUNT(&before));
+    REQUIRE(::sched_setaffinity(0, sizeof one, &one) == 0);
+    CHECK(usable_cores() == 1);
+    CHECK(Pool(task, 0).alone());
+    REQUIRE(::sched_setaffinity(0, sizeof before, &before) == 0);
 }

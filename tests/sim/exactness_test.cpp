@@ -155,20 +155,6 @@ TEST_CASE("n-softsync with n = lambda is async, row for row and bit for bit") {
     CHECK(a.updates == b.updates);
 }
 
-TEST_CASE("the result does not depend on the number of pool threads") {
-    for (const char* protocol : {"hardsync", "n-softsync", "async"}) {
-        auto scenario = training(protocol, 6, 8);
-        scenario.protocol.n = 2;
-        const auto task = learn::make_task(scenario);
-        Ledger one, four;
-        scenario.pool_threads = 1;
-        const auto hash = simulated_hash(scenario, *task, &one);
-        scenario.pool_threads = 4;
-        CHECK(hash == simulated_hash(scenario, *task, &four));
-        CHECK(one.gradients == four.gradients);
-    }
-}
-
 TEST_CASE("runs that differ only in the staleness rule have the same schedule, row for row") {
     std::vector<Ledger> ledgers;
     std::vector<std::uint64_t> hashes;

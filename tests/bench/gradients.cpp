@@ -1,7 +1,8 @@
 // Real gradients under virtual time against a plain loop over the same kernels, in one process and on two cores.
 // One JSON object a line. Called with "loop MODEL BATCH N" it runs N gradients in a loop and prints the
-// seconds. RUBATO_BENCH_NETWORK names another network model than the default.
+// seconds.
 #include "learn/buffers.hpp"
+#include "learn/cores.hpp"
 #include "learn/optimizer.hpp"
 #include "learn/task.hpp"
 #include "sim/driver.hpp"
@@ -29,7 +30,8 @@ struct Subject {
     std::int64_t gradients;
 };
 
-Scenario scenario_of(const Subject& subject, int threads) {
+/// network: the model of it; null: the default.
+Scenario scenario_of(const Subject& subject, int threads, const char* network = nullptr) {
     Scenario scenario;
     scenario.name = "bench";
     scenario.data.dataset = "synthetic";
@@ -52,7 +54,7 @@ Scenario scenario_of(const Subject& subject, int threads) {
     scenario.cluster.devices["default"] = device;
     scenario.cluster.noise.cv = 0.1;
     scenario.pool_threads = threads;
-    if (const char* model = std::getenv("RUBATO_BENCH_NETWORK")) scenario.cluster.network.model = model;
+    if (network != nullptr) scenario.cluster.network.model = network;
     return scenario;
 }
 
@@ -90,8 +92,8 @@ double loop_seconds(const learn::Task& task, const Subject& subject, std::size_t
     return now() - begin;
 }
 
-double simulated_seconds(const learn::Task& task, const Subject& subject, int threads) {
-    const Scenario scenario = scenario_of(subject, threads);
+double simulated_seconds(const learn::Task& task, const Subject& subject, int threads, const char* network = nullptr) {
+    const Scenario scenario = scenario_of(subject, threads, network);
     sim::Simulation simulation(scenario);
     sim::RunInput input;
     input.scenario = &scenario;
@@ -149,7 +151,7 @@ void print(const std::string& name, const Subject& subject, double value, const 
 
 void measure(const std::string& self, const Subject& subject) {
     const auto task = learn::make_task(scenario_of(subject, 1));
-    std::vector<double> plain, training, gain;
+    std::vector<double> plain, light, training, gain;
     std::vector<std::pair<double, double>> by_distance;  // round trip, gain
     double before = loop_seconds(*task, subject);
     for (int round = 0; round < rounds; ++round) {
@@ -158,8 +160,9 @@ void measure(const std::string& self, const Subject& subject) {
         const double loop = (before + after) / 2;
         before = after;
         plain.push_back(one / loop);
+        light.push_back(simulated_seconds(*task, subject, 1, "flow") / after);
         training.push_back(one / loop_seconds(*task, subject, workers));
-        if (std::thread::hardware_concurrency() < 2) continue;
+        if (learn::usable_cores() < 2) continue;
         const double two = simulated_seconds(*task, subject, 2);
         const double distance = round_trip_ns();
         const double apart = two_processes_seconds(self, subject);
@@ -169,6 +172,8 @@ void measure(const std::string& self, const Subject& subject) {
     print("real gradients / plain loop of gradients", subject, median(plain), "<= 1.1",
           std::to_string(subject.gradients) + " gradients, one thread, " + std::to_string(workers) +
               " workers, async; median of " + std::to_string(rounds));
+    print("real gradients / plain loop of gradients, flow network", subject, median(light), "<= 1.1",
+          "as above with cluster.network.model flow; median of " + std::to_string(rounds));
     print("real gradients / plain loop of gradients and updates", subject, median(training), "<= 1.1",
           "each gradient on the weights of the next of " + std::to_string(workers) + " workers; median of " +
               std::to_string(rounds));

@@ -3,6 +3,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
@@ -216,6 +217,12 @@ Node parse_json(const std::string& text, const Where& where) {
         throw InputError(where, "", "looks like UTF-16: save as plain UTF-8");
     }
     if (text.starts_with("\x1f\x8b")) throw InputError(where, "", "is compressed by gzip: expected JSON text");
+    // The lexer takes it for the end, and would not see what follows.
+    if (const auto zero = text.find('\0'); zero != std::string::npos) {
+        Where place = where;
+        if (place.line > 0) place.line += static_cast<int>(std::count(text.begin(), text.begin() + zero, '\n'));
+        throw InputError(place, "", "holds a zero byte: expected JSON text");
+    }
     Progress progress;
     Builder builder(text, where, progress);
     CountingIterator first(text.data(), &progress);

@@ -296,11 +296,20 @@ TreeShape read_tree(const json& root, const Place& top, const std::vector<StarHo
     return tree;
 }
 
+/// Of a byte; from 1.
+std::ptrdiff_t line_at(std::string_view text, std::size_t byte) {
+    return 1 + std::ranges::count(text.substr(0, byte), '\n');
+}
+
 /// Reads the text; duplicate keys and deep nesting are refused on the way.
 json parse(std::string_view text, const std::string& name) {
     if (text.starts_with("\xef\xbb\xbf"))
         throw PlatformError(name + ": starts with a byte order mark, which JSON does not allow: save as plain UTF-8");
     if (text.starts_with("\x1f\x8b")) throw PlatformError(name + ": is compressed by gzip: expected JSON text");
+    // The lexer takes it for the end, and would not see what follows.
+    if (const auto zero = text.find('\0'); zero != std::string_view::npos)
+        throw PlatformError(name + ":" + std::to_string(line_at(text, zero)) +
+                            ": holds a zero byte: expected JSON text");
     std::vector<std::set<std::string>> keys;
     const auto watch = [&](int depth, json::parse_event_t event, json& parsed) {
         if (depth > depth_max)
@@ -314,10 +323,12 @@ json parse(std::string_view text, const std::string& name) {
     try {
         return json::parse(text, watch);
     } catch (const json::exception& error) {
-        std::string what = error.what();
-        const auto begin = what.find("parse error");
-        if (begin == std::string::npos) what = what.substr(std::min(what.size(), what.find("] ") + 2));
-        Place{name, ""}.fail(begin == std::string::npos ? what : what.substr(begin));
+        // "[json.exception...] parse error at line 1, column 2: why", or without a place.
+        const std::string what = error.what();
+        const auto* parse = dynamic_cast<const json::parse_error*>(&error);
+        const auto why = what.substr(std::min(what.size(), what.find(parse ? ": " : "] ") + 2));
+        const std::string line = parse ? ":" + std::to_string(line_at(text, parse->byte)) : "";
+        Place{name + line, ""}.fail("not valid JSON: " + why);
     }
 }
 

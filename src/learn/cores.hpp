@@ -3,7 +3,7 @@
 
 namespace rubato::learn {
 
-/// Cores that this process may use: those it is bound to, at least 1.
+/// Cores that the calling thread may use: those it is bound to, at least 1.
 int usable_cores();
 
 }  // namespace rubato::learn

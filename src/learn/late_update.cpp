@@ -18,6 +18,7 @@ void LateUpdate::share_among(int threads) {
 }
 
 void LateUpdate::defer(const Update& update, const Actions& actions, BufferId to) {
+    optimizer_.prepare();  // by the owner: what it sums up meanwhile has a look at the state, too
     let_go();
     if (deferred_ - let_go_ == static_cast<std::int64_t>(most) || gradients_ >= limit_) run();
     Waiting& it = at(++deferred_);
@@ -107,7 +108,6 @@ void LateUpdate::begin(std::int64_t number) {
     const std::size_t size = first.job.to.size();
     next_ = 0;
     shares_left_ = share_ < size ? (size + share_ - 1) / share_ : 1;
-    optimizer_.prepare();
 }
 
 void LateUpdate::take_share(std::unique_lock<std::mutex>& lock) {
@@ -131,7 +131,7 @@ void LateUpdate::run_to(std::int64_t number) {
         if (has_share())
             take_share(lock);
         else
-            ran_.wait(lock, [&] { return passes_.empty() || has_share(); });
+            ran_.wait(lock, [&] { return done_ >= number || passes_.empty() || has_share(); });
     }
 }
 

@@ -17,8 +17,8 @@
 
 namespace rubato::learn {
 
-/// A queue of Updates, run in order. Its owner, the thread that the pool of buffers belongs to, calls all members;
-/// other threads run_to() alone. Whoever reads weights sees to it that they are there: by run(), or by run_to() with
+/// A queue of Updates, run in order. All members are for its owner, the thread that the pool of buffers belongs to,
+/// but run_to(), which is for any. Whoever reads weights sees to it that they are there: by run(), or by run_to() with
 /// the number that needed_for() told.
 class LateUpdate {
 public:
@@ -29,14 +29,15 @@ public:
 
     LateUpdate(BufferPool& pool, Optimizer& optimizer, const Kept& kept, std::size_t bytes = most_bytes);
 
-    /// So many threads call run_to(); at first one.
+    /// So many threads will call run_to(), instead of the owner alone; before the first defer().
     void share_among(int threads);
     /// Lets one more wait. `to`: the new version, in place or not. What is read is held; its references may end at
     /// once.
     void defer(const Update& update, const Actions& actions, BufferId to);
     /// Runs all that wait.
     void run();
-    /// The number of the update to run to before these weights are read; 0 where they are there.
+    /// The number of the update to run to before these weights are read; 0 where they are there. Settles in which
+    /// memory they will be: data() of the pool is to be asked afterwards.
     std::int64_t needed_for(BufferId weights);
     /// Returns when updates up to this number, as needed_for() told it, have run. Threads that want one at the same
     /// time share the work.

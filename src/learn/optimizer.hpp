@@ -60,7 +60,8 @@ public:
     /// offset: of the weights they are about the part that begins there, and so are `from`, `to` and gradients,
     /// all of one length; a rule that looks at weights wants all.
     /// first, count: elements of that part that are made.
-    /// What does not overlap may be applied from several threads after prepare().
+    /// What does not overlap may be applied from several threads after prepare(), beside a fold_in() that looks at no
+    /// weights.
     void apply(std::span<const Pass> passes, std::size_t offset = 0, std::size_t first = 0, std::size_t count = all);
     void apply(std::span<const float> from, std::span<float> to, std::span<const StepInput> steps) {
         const Pass pass{from, to, steps};

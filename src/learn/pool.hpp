@@ -25,7 +25,7 @@ struct GradientJob {
     std::int64_t worker_seq = 0;
     Batch batch;
     Time due = 0;              ///< when it will be waited for
-    std::int64_t updates = 0;  ///< of what is late, that the weights come of
+    std::int64_t updates = 0;  ///< number to run late updates to before the weights are read; 0: they are there
     double loss = 0;           ///< result
 
 private:
@@ -44,7 +44,7 @@ class Pool final : public Parallel {
 public:
     /// Called by the owner before a job is begun: the place to give it weights and memory. May call run().
     using Open = std::function<void(GradientJob&)>;
-    /// Called by the thread that computes, before it does.
+    /// Called by the thread that computes, before it does: perhaps by several at once. What it throws, the job throws.
     using Begin = std::function<void(const GradientJob&)>;
 
     /// threads: the owner included; 0 for as many as the process may use cores.

@@ -198,20 +198,18 @@ void Run::act(RoleId role, Time now, const Place& action) {
     complete(role, now, Placed{action.id, whole});
 }
 
-// Where nobody else holds what is replaced, in its place.
 /// A copy waits for nothing but the worker itself.
 double Run::copy_seconds(const Mix& action) const {
     return scenario_.cluster.exchange.copy(
         static_cast<double>(bytes_of(false, {no_buffer, action.first, action.count})));
 }
 
+// Where nobody else holds what is replaced, in its place.
 void Run::act(RoleId role, Time now, const Mix& action) {
+    if (late_) late_->run();  // it holds what it has not run
     const bool in_place = action.out != no_buffer && buffers_.sole(action.out);
     const BufferId out = in_place ? action.out : buffers_.allocate();
-    if (input_.task) {
-        late_->run();
-        learn::run(learn::resolve(action, out, buffers_));
-    }
+    if (input_.task) learn::run(learn::resolve(action, out, buffers_));
     if (!in_place && action.out != no_buffer) release(action.out, now);
     if (role == 0 && (action.work == Mix::Work::update || action.work == Mix::Work::adopt)) server_weights_ = out;
     const ServerSeconds& seconds = seconds_of(role);
@@ -236,7 +234,8 @@ void Run::act(RoleId role, Time now, const Fold& action) {
     const bool first = action.accumulator == no_buffer;
     const BufferId accumulator = first ? buffers_.allocate() : action.accumulator;
     // At once, while the gradient is in the caches, and not into what a late update still reads: a role lets go of an
-    // accumulator when its update is applied, and the next sum has one of its own.
+    // accumulator when its update is applied, and the next sum has one of its own. The state of the optimizer is read
+    // with the weights alone.
     if (input_.task) {
         if (action.weights != no_buffer) late_->run();
         learn::run(learn::resolve(action, accumulator, buffers_, kept_), *optimizer_);
@@ -260,8 +259,9 @@ void Run::act(RoleId role, Time now, const Update& action) {
         for (std::int32_t p = 0; p < step.part_count; ++p)
             pushes += actions_.parts[static_cast<std::size_t>(step.first_part + p)].pushes;
     }
-    // Whoever else holds the old version (a gradient in computation, a model on its way) goes on reading it.
-    const bool in_place = buffers_.sole(action.weights);
+    // Whoever else holds the old version (a gradient in computation, a model on its way) goes on reading it. Late
+    // updates hold it, too, until some thread has run them; which handle comes next must not depend on when.
+    const bool in_place = late_ == nullptr && buffers_.sole(action.weights);
     const BufferId to = in_place ? action.weights : buffers_.allocate();
     if (late_) late_->defer(action, actions_, to);
     if (!in_place) release(action.weights, now);

@@ -30,10 +30,10 @@ void Run::act(RoleId role, Time, const KeepState& action) {
 
 // What it takes is part of the seconds of a gradient, but where a replica is all that there is.
 void Run::step_of_worker(RoleId role, Time now, const Update& action) {
+    if (late_) late_->run();  // it holds what it has not run
     const bool in_place = buffers_.sole(action.weights);
     const BufferId to = in_place ? action.weights : buffers_.allocate();
     if (input_.task) {
-        late_->run();
         learn::Optimizer& own = own_optimizer(role);
         learn::run(
             learn::resolve(action, actions_, buffers_.data(action.weights), buffers_.data(to), buffers_, kept_, own),

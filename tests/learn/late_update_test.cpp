@@ -241,6 +241,28 @@ TEST_CASE("late update: threads that need versions at the same time make the sam
     }
 }
 
+TEST_CASE("late update: the owner sums gradients up while other threads run what it let them, also the first update") {
+    for (int repeat = 0; repeat < 20; ++repeat) {
+        Chain shared(momentum()), alone(momentum());
+        shared.late.share_among(2);
+        constexpr int updates = 2 * static_cast<int>(LateUpdate::most) + 5;
+        for (int i = 0; i < updates; ++i) {
+            shared.add();
+            alone.add();
+            const auto number = shared.late.needed_for(shared.versions.back());
+            CHECK(!shared.optimizer.state().empty());
+            std::thread other([&] { shared.late.run_to(number); });
+            shared.add(3);
+            alone.add(3);
+            other.join();
+        }
+        shared.late.run();
+        alone.late.run();
+        REQUIRE(shared.values(2 * updates) == alone.values(2 * updates));
+        CHECK(std::ranges::equal(shared.optimizer.state(), alone.optimizer.state()));
+    }
+}
+
 TEST_CASE("late update: no more waits than a bound on memory allows, but one") {
     for (const std::size_t vectors : {0, 1, 3}) {
         Chain chain({}, vectors * Chain::size * sizeof(float));

@@ -81,3 +81,31 @@ TEST_CASE("threads: shards, trees, and fewer workers than threads") {
     check_threads(tree);
     check_threads(training("async", 1));
 }
+
+TEST_CASE("threads: a run gives out the same buffers each time, whoever of them was first") {
+    auto scenario = training("async", 3);
+    scenario.cluster.noise.cv = 0.4;
+    scenario.stop.gradients.reset();
+    scenario.stop.updates = 150;
+    FaultSpec& fault = scenario.faults.emplace_back();  // of workers, one of which may hold the present weights alone
+    fault.workers = {0, 1, 2};
+    fault.every_s = 0.008;
+    fault.for_s = 0.0012;
+    const auto task = learn::make_task(scenario);
+    const auto buffers = [&](int threads) {
+        std::vector<BufferId> out;
+        scenario.pool_threads = threads;
+        const auto watch = [&](Time, RoleId, const Event& event, const Actions&) {
+            if (const auto* it = std::get_if<Applied>(&event)) out.push_back(it->weights);
+        };
+        REQUIRE(simulate(scenario, task->samples(), {}, task.get(), -1, watch).report.status == Status::finished);
+        return out;
+    };
+    for (std::uint64_t seed = 1; seed <= 12; ++seed) {
+        scenario.seeds.timing = seed;
+        const auto expected = buffers(1);
+        CHECK(expected.size() == 150);
+        for (int repeat = 0; repeat < 3; ++repeat)
+            for (const int threads : {2, 5}) CHECK(buffers(threads) == expected);
+    }
+}

@@ -3,7 +3,10 @@
 
 #include <doctest/doctest.h>
 
+#include <string>
+
 using namespace rubato::cli;
+using namespace std::string_literals;  // they keep zero bytes, and need no count
 
 TEST_CASE("a broken file is told with its line") {
     CHECK(error_of("") == "scenario.json:1: expected a JSON object, found an empty file");
@@ -19,10 +22,9 @@ TEST_CASE("a broken file is told with its line") {
     CHECK(error_of("{\"a\": True}").find("\"True\" is not a JSON value") != std::string::npos);
     CHECK(error_of("{\"seed\": 1e999}") == "scenario.json:1: the number 1e999 is too large");
     CHECK(error_of("\xef\xbb\xbf{}").find("scenario.json:1: starts with a byte order mark") == 0);
-    CHECK(error_of(std::string("\xff\xfe{\0}\0", 6)).find("UTF-16") != std::string::npos);
-    CHECK(error_of(std::string("\0{}", 3)) == "scenario.json:1: holds a zero byte: expected JSON text");
-    CHECK(error_of(std::string("{\n\"seed\": 1}\n\0{", 17)) ==
-          "scenario.json:3: holds a zero byte: expected JSON text");
+    CHECK(error_of("\xff\xfe{\0}\0"s).find("UTF-16") != std::string::npos);
+    CHECK(error_of("\0{}"s) == "scenario.json:1: holds a zero byte: expected JSON text");
+    CHECK(error_of("{\n\"seed\": 1}\n\0{"s) == "scenario.json:3: holds a zero byte: expected JSON text");
     CHECK(error_of("{\n\"name\": \"caf\xe9\"}") == "scenario.json:2: a string holds a byte that is not UTF-8");
     CHECK(error_of("{\"name\": \"a\nb\"}") == "scenario.json:1: a string holds a control character or a line break");
     CHECK(error_of("{ // seed\n}") == "scenario.json:1: JSON has no comments; use the key \"comment\"");

@@ -254,10 +254,13 @@ class FaultsTest(LaunchTest):
                 status, output, _ = self.disturbed(command, functools.partial(stop, rank, out),
                                                    self.path(out, "updates.csv"))
                 self.assertEqual(status, 3, output)
-                self.assertEqual(set(re.findall(r"rank (\d+) \(", output)), {str(rank)}, output)
+                named = re.findall(r"rank (\d+) \(", output)
                 if rank == 0:
+                    # mpirun wakes it before it kills it, and then it misses those that have gone.
+                    self.assertEqual(named[:1], ["0"], output)
                     self.assertRegex(output, r"rank 0 \(server[^;]* s; the run ends without a summary")
                     continue
+                self.assertEqual(set(named), {str(rank)}, output)
                 summary = self.summary(out)
                 self.assertEqual(summary["status"], "stalled")
                 self.assertRegex(summary["status_detail"],
@@ -287,14 +290,14 @@ class FaultsTest(LaunchTest):
         for rank, told, expected in ((0, r"rank 0 \(server[^;]* s; the run ends", 3),
                                      (2, r"rank 2 \(worker 1[^;]* s; the run is whole", 0)):
             # There are a few milliseconds, which may be missed, but not every time; a rank that has nothing left to do
-            # but to end is mpirun's to wait for.
+            # but to end is mpirun's to wait for. Now and then mpirun dies of what it is told, by a signal of its own.
             for attempt in range(8):
                 out = f"run{rank}-{attempt}"
                 command = self.command(4, scenario, out, "--backend", "mpi")
                 with contextlib.suppress(subprocess.TimeoutExpired):
                     status, output, _ = self.disturbed(command, functools.partial(stop, rank, out),
                                                        self.path(out, "updates.csv"), 20)
-                    if re.search(told, output):
+                    if re.search(told, output) and status >= 0:
                         break
             self.assertRegex(output, told)
             self.assertEqual(status, expected, output)

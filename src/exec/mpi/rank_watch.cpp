@@ -93,7 +93,8 @@ void RankRun::watch_others(Time now) {
     for (std::size_t i = 1; i < others_.size(); ++i) {
         auto& it = others_[i];
         const bool quiet = now - it.heard_ns > std::max(limit, 2 * interval);
-        if (quiet && !it.silent && input_.remark)
+        // A launcher that ends the run ends its ranks one by one.
+        if (quiet && !it.silent && !interrupting_ && input_.remark)
             input_.remark(silence_text(static_cast<int>(i), now - it.heard_ns) +
                           "; the run goes on as long as others make progress");
         it.silent = quiet;

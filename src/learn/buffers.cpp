@@ -1,5 +1,7 @@
 #include "learn/buffers.hpp"
 
+#include <algorithm>
+#include <iterator>
 #include <new>
 #include <stdexcept>
 #include <string>
@@ -30,30 +32,39 @@ std::int32_t BufferPool::storage(Handle& handle) {
     return handle.storage;
 }
 
-std::span<float> BufferPool::memory(Storage& storage) {
-    if (storage.memory == nullptr) {
+BufferPool::Memory BufferPool::take_memory(int thread) {
+    auto found = std::ranges::find(free_memory_.rbegin(), free_memory_.rend(), thread, &Memory::thread);
+    if (found == free_memory_.rend()) found = free_memory_.rbegin();
+    const Memory memory = *found;
+    free_memory_.erase(std::next(found).base());
+    return memory;
+}
+
+std::span<float> BufferPool::memory(Storage& storage, int thread) {
+    Memory& it = storage.memory;
+    if (it.begin == nullptr) {
         if (free_memory_.empty()) {
             memory_.emplace_back(
                 static_cast<float*>(::operator new(static_cast<std::size_t>(elements_) * sizeof(float), line)));
-            free_memory_.push_back(memory_.back().get());
+            free_memory_.push_back({memory_.back().get(), thread});
         }
-        storage.memory = free_memory_.back();
-        free_memory_.pop_back();
+        it = take_memory(thread);
     }
-    return {storage.memory, static_cast<std::size_t>(elements_)};
+    if (thread != none) it.thread = thread;
+    return {it.begin, static_cast<std::size_t>(elements_)};
 }
 
 void BufferPool::leave(std::int32_t storage) {
     auto& left = at(storage);
     if (--left.handles > 0) return;
-    if (left.memory != nullptr) free_memory_.push_back(std::exchange(left.memory, nullptr));
+    if (left.memory.begin != nullptr) free_memory_.push_back(std::exchange(left.memory, {}));
     free_storages_.push_back(storage);
 }
 
-std::span<float> BufferPool::data(BufferId buffer) {
+std::span<float> BufferPool::data(BufferId buffer, int thread) {
     const auto index = storage(handle(buffer));
     if (index < 0) return {};
-    return memory(at(index));
+    return memory(at(index), thread);
 }
 
 }  // namespace rubato::learn

@@ -4,7 +4,8 @@
 // handles may share one storage (a model on its way to many workers); a handle that was delivered occupies an inbox
 // slot of its channel until its last reference ends. A storage gets its memory when its contents are first asked for,
 // so gradients that wait to be computed take none, and the memory that was given up last, which the caches still hold,
-// is given out first. In a timing-only run there is no storage and nothing is allocated.
+// is given out first; to a thread of several, that which it used itself. In a timing-only run there is no storage and
+// nothing is allocated.
 #pragma once
 
 #include "core/types.hpp"
@@ -54,7 +55,9 @@ public:
         return it.references == 1 && (it.storage < 0 || storages_[static_cast<std::size_t>(it.storage)].handles == 1);
     }
     /// Contents of a handle: [elements]; empty in a timing-only run. Stays valid while anyone holds it.
-    std::span<float> data(BufferId buffer);
+    std::span<float> data(BufferId buffer) { return data(buffer, none); }
+    /// The same, where this thread is the next one to use it.
+    std::span<float> data(BufferId buffer, int thread);
     /// Holds the contents of a handle, also after its last reference has ended; occupies neither handle nor slot.
     Contents hold(BufferId buffer) {
         const auto held = storage(handle(buffer));
@@ -72,7 +75,7 @@ public:
     }
     /// Whether nothing else leads to these contents.
     bool sole(Contents held) const { return storages_[static_cast<std::size_t>(held.storage)].handles == 1; }
-    std::span<float> data(Contents held) { return memory(at(held.storage)); }
+    std::span<float> data(Contents held) { return memory(at(held.storage), none); }
     /// Gives the memory of `from`, with what is in it, to `to`; what `from` holds is unspecified then.
     void move(Contents from, Contents to) { std::swap(at(from.storage).memory, at(to.storage).memory); }
 
@@ -85,9 +88,14 @@ private:
         std::int32_t storage = -1;
         std::int32_t channel = -1;
     };
+    static constexpr int none = -1;  ///< no thread in particular
+    struct Memory {
+        float* begin = nullptr;
+        int thread = none;  ///< that used it last
+    };
     struct Storage {
         std::int32_t handles = 0;  ///< and holds
-        float* memory = nullptr;   ///< null until the contents are asked for
+        Memory memory;             ///< null until the contents are asked for
     };
 
     struct Free {
@@ -116,7 +124,9 @@ private:
     Storage& at(std::int32_t storage) { return storages_[static_cast<std::size_t>(storage)]; }
     /// The storage of a handle, given now if it has none.
     std::int32_t storage(Handle& handle);
-    std::span<float> memory(Storage& storage);
+    std::span<float> memory(Storage& storage, int thread);
+    /// Out of the free ones: the last one that this thread used or, where there is none, the last one.
+    Memory take_memory(int thread);
     void leave(std::int32_t storage);
 
     std::int64_t elements_ = 0;
@@ -126,7 +136,7 @@ private:
     std::vector<Storage> storages_;
     std::vector<std::int32_t> free_storages_;
     std::vector<std::unique_ptr<float[], Free>> memory_;
-    std::vector<float*> free_memory_;  ///< the last one was given up last
+    std::vector<Memory> free_memory_;  ///< the last one was given up last
 };
 
 }  // namespace rubato::learn

@@ -2,10 +2,10 @@
 //
 // Between two gradients of a simulation there are a dozen events, which find the caches full of weights. Done late, an
 // update stands beside the gradient on the new weights, so that the events stand together too. It is run by the thread
-// that computes this gradient, whose caches have the weights then, and, where a thread keeps to its workers, the
-// gradient that is applied as well. By then the roles have let go of that gradient, and the new version is written over
-// it. A thread that is alone runs all that wait: of a version of the weights, each block stays in the nearest cache for
-// the next one.
+// that computes this gradient, whose caches have the weights then, together with those that it will need for the
+// gradients after this one: of a version of the weights, each block stays in the nearest cache for the next one. A
+// thread that is alone runs all that wait. By then the roles have let go of the gradients that are applied, and the new
+// versions are written over them.
 #pragma once
 
 #include "learn/apply.hpp"

@@ -10,6 +10,7 @@ Pool::Pool(const Task& task, int threads, Open open, Begin begin)
     : task_(task), open_(std::move(open)), begin_(std::move(begin)) {
     if (threads <= 0) threads = usable_cores();
     open_limit_ = open_jobs * static_cast<std::size_t>(threads);
+    stretches_.resize(static_cast<std::size_t>(threads));
     threads_.reserve(static_cast<std::size_t>(threads - 1));
     for (int i = 1; i < threads; ++i) threads_.emplace_back([this, i] { loop(i); });
 }
@@ -18,7 +19,6 @@ Pool::~Pool() {
     {
         std::lock_guard lock(mutex_);
         closing_ = true;
-        queue_.clear();
     }
     work_.notify_all();
     for (auto& thread : threads_) thread.join();
@@ -50,12 +50,15 @@ void Pool::refill() {
     if (threads_.empty()) return;
     while (!waiting_.empty() && open_count_ < open_limit_) {
         GradientJob& job = **waiting_.begin();
+        {
+            std::lock_guard lock(mutex_);
+            job.thread = thread_for(job);
+        }
         open(job);
-        std::unique_lock lock(mutex_);
+        std::lock_guard lock(mutex_);
         job.state = GradientJob::State::queued;
-        queue_.push_back(&job);
-        const auto workers = static_cast<std::size_t>(job.worker) + 1;
-        if (homes_.size() < workers) homes_.resize(workers, -1);
+        stretch(job.thread).push_back(&job);
+        ++queued_;
         work_.notify_one();
     }
 }
@@ -78,33 +81,48 @@ void Pool::compute_here(GradientJob& job, std::unique_lock<std::mutex>& lock) {
     job.state = GradientJob::State::done;
 }
 
+// The threads in turn, each with its share in a row, and one more where it had that worker's last job: what becomes of
+// a worker's gradient stays where it is, while the order of workers changes little.
+int Pool::thread_for(const GradientJob& job) {
+    const auto worker = static_cast<std::size_t>(job.worker);
+    if (homes_.size() <= worker) homes_.resize(worker + 1, -1);
+    const int home = homes_[worker];
+    const std::size_t share = std::max<std::size_t>(1, (open_count_ + 1) / stretches_.size());
+    if (in_a_row_ < share + (home == last_thread_ ? 1 : 0)) {
+        ++in_a_row_;
+        return last_thread_;
+    }
+    in_a_row_ = 1;
+    if (home >= 0 && home != last_thread_) return last_thread_ = home;
+    return last_thread_ = (last_thread_ + 1) % threads();
+}
+
 GradientJob& Pool::take(int thread) {
-    const auto is_home = [&](const GradientJob* job) {
-        const int home = homes_[static_cast<std::size_t>(job->worker)];
-        return home < 0 || home == thread;
-    };
-    auto it = std::ranges::find_if(queue_, is_home);
-    if (it == queue_.end()) it = queue_.begin();
+    auto& own = stretch(thread);
+    auto& from = own.empty() ? *std::ranges::max_element(stretches_, {}, &std::deque<GradientJob*>::size) : own;
+    const auto it = own.empty() ? std::prev(from.end()) : from.begin();
     GradientJob& job = **it;
-    queue_.erase(it);
+    from.erase(it);
+    --queued_;
     homes_[static_cast<std::size_t>(job.worker)] = thread;
+    auto order = job.order;
+    for (const GradientJob* next : own) {
+        if (next->order != ++order) break;
+        job.updates = std::max(job.updates, next->updates);
+    }
     return job;
 }
 
 GradientJob* Pool::next_for(GradientJob& job) {
-    using State = GradientJob::State;
-    if (job.state == State::waiting) return &job;
-    if (job.state == State::queued) {
-        queue_.erase(std::ranges::find(queue_, &job));
-        homes_[static_cast<std::size_t>(job.worker)] = 0;
-        return &job;
-    }
-    if (!queue_.empty()) return &take(0);
-    return nullptr;  // what may be open is: refill() sees to it
+    if (job.state == GradientJob::State::waiting) return &job;
+    return queued_ > 0 ? &take(0) : nullptr;  // what may be open is: refill() sees to it
 }
 
 void Pool::wait(GradientJob& job) {
-    if (waiting_.contains(&job)) open(job);  // not while the others are locked out
+    if (waiting_.contains(&job)) {  // not while the others are locked out
+        job.thread = 0;
+        open(job);
+    }
     std::unique_lock lock(mutex_);
     while (job.state != GradientJob::State::done) {
         if (GradientJob* next = next_for(job))
@@ -121,7 +139,7 @@ void Pool::cancel(GradientJob& job) {
     using State = GradientJob::State;
     std::unique_lock lock(mutex_);
     if (job.state == State::waiting) waiting_.erase(&job);
-    if (job.state == State::queued) queue_.erase(std::ranges::find(queue_, &job));
+    if (job.state == State::queued) queued_ -= std::erase(stretch(job.thread), &job);
     done_.wait(lock, [&] { return job.state != State::running; });
     job.state = State::done;
     lock.unlock();
@@ -162,7 +180,7 @@ void Pool::loop(int thread) {
     const auto workspace = task_.workspace();
     std::unique_lock lock(mutex_);
     for (;;) {
-        work_.wait(lock, [&] { return closing_ || !queue_.empty() || (function_ != nullptr && next_ < count_); });
+        work_.wait(lock, [&] { return closing_ || queued_ > 0 || (function_ != nullptr && next_ < count_); });
         if (closing_) return;
         if (function_ != nullptr && next_ < count_) {
             take_part(lock);

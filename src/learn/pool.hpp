@@ -25,7 +25,9 @@ struct GradientJob {
     std::int64_t worker_seq = 0;
     Batch batch;
     Time due = 0;              ///< when it will be waited for
-    std::int64_t updates = 0;  ///< number to run late updates to before the weights are read; 0: they are there
+    std::int64_t updates = 0;  ///< number to run late updates to before the weights are read; 0: they are there. When
+                               ///< it is begun: for the jobs behind it in its stretch, too
+    int thread = 0;            ///< whose stretch it is in when it is opened
     double loss = 0;           ///< result
 
 private:
@@ -40,6 +42,10 @@ private:
 /// Results do not depend on the number of threads. Members are called from one thread, the pool's owner, which is one
 /// of them: it computes while it waits. Only a few jobs a thread are open at a time, those that are due first; so the
 /// gradients in memory, and in the caches, are few however many workers compute.
+///
+/// What is opened goes to the threads in stretches of jobs that follow one another. Their weights do, too, where each
+/// update is of one gradient: a thread that makes them one from another has what it needs in its own caches, but at the
+/// seam. It goes through its stretches in order. With nothing left to do it takes the last job of the longest.
 class Pool final : public Parallel {
 public:
     /// Called by the owner before a job is begun: the place to give it weights and memory. May call run().
@@ -53,8 +59,6 @@ public:
     Pool(const Pool&) = delete;
     Pool& operator=(const Pool&) = delete;
 
-    /// Whether the owner is the only thread: then a job is begun when it is waited for.
-    bool alone() const { return threads_.empty(); }
     /// The owner included.
     int threads() const { return static_cast<int>(threads_.size()) + 1; }
     void submit(GradientJob& job);
@@ -74,7 +78,10 @@ private:
     };
 
     void loop(int thread);
-    /// The next one in the queue for a thread: its own workers' come first.
+    /// Which stretch a job goes to.
+    int thread_for(const GradientJob& job);
+    std::deque<GradientJob*>& stretch(int thread) { return stretches_[static_cast<std::size_t>(thread)]; }
+    /// What a thread computes next; there is something.
     GradientJob& take(int thread);
     void open(GradientJob& job);
     void refill();
@@ -96,8 +103,11 @@ private:
     std::size_t open_count_ = 0, open_limit_;  ///< of the owner alone, too
     std::mutex mutex_;
     std::condition_variable work_, done_;
-    std::deque<GradientJob*> queue_;                      ///< opened, for any thread
-    std::vector<int> homes_;                              ///< by worker: the thread that had its last one
+    std::vector<std::deque<GradientJob*>> stretches_;     ///< by thread: opened, and not begun
+    std::size_t queued_ = 0;                              ///< jobs in them
+    std::vector<int> homes_;                              ///< by worker: the thread that had its last job
+    int last_thread_ = 0;                                 ///< it got the last job,
+    std::size_t in_a_row_ = 0;                            ///< as so many in a row
     const std::function<void(int)>* function_ = nullptr;  ///< of run(), which goes before gradients
     std::exception_ptr error_;                            ///< of run()
     int next_ = 0, count_ = 0, running_ = 0;

@@ -47,8 +47,8 @@ Run::Run(const RunInput& input, Network& network, const Placement& placement)
             *input.task, scenario_.pool_threads,
             [this](learn::GradientJob& job) {
                 job.updates = late_->needed_for(job.weights_buffer);
-                job.weights = buffers_.data(job.weights_buffer);
-                job.gradient = buffers_.data(job.gradient_buffer);
+                job.weights = buffers_.data(job.weights_buffer, job.thread);
+                job.gradient = buffers_.data(job.gradient_buffer, job.thread);
             },
             [this](const learn::GradientJob& job) { late_->run_to(job.updates); });
         late_->share_among(pool_->threads());

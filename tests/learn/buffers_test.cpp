@@ -1,0 +1,82 @@
+// What handles stand for, and which memory they are given.
+#include "learn/buffers.hpp"
+
+#include <doctest/doctest.h>
+
+#include <cstdint>
+#include <stdexcept>
+
+using namespace rubato;
+using namespace rubato::learn;
+
+TEST_CASE("buffers: handles share contents until the last of them ends") {
+    BufferPool pool(3);
+    const BufferId first = pool.allocate();
+    pool.data(first)[2] = 7;
+    CHECK(pool.sole(first));
+    const BufferId second = pool.share(first, 4);
+    CHECK(second != first);
+    CHECK(!pool.sole(first));
+    CHECK(pool.data(second).data() == pool.data(first).data());
+    pool.retain(second);
+    CHECK(pool.release(first) == -1);
+    CHECK(pool.release(second) == -1);
+    CHECK(pool.data(second)[2] == 7);
+    CHECK(!pool.sole(pool.hold(second)));
+    CHECK(pool.release(second) == 4);  // the slot of its channel is free
+    CHECK(pool.outstanding() == 0);
+    CHECK_THROWS_AS(pool.release(second), std::logic_error);
+    CHECK_THROWS_AS(pool.data(first), std::logic_error);
+}
+
+TEST_CASE("buffers: without elements there are handles alone") {
+    BufferPool pool(0);
+    const BufferId first = pool.allocate(2);
+    const BufferId second = pool.share(first, 3);
+    CHECK(pool.data(first).empty());
+    CHECK(pool.sole(first));
+    CHECK(pool.release(second) == 3);
+    CHECK(pool.release(first) == 2);
+}
+
+TEST_CASE("buffers: the memory that was given up last is given out first, and no line of a cache is in two") {
+    BufferPool pool(5);
+    BufferId ids[3];
+    float* memory[3];
+    for (int i = 0; i < 3; ++i) {
+        memory[i] = pool.data(ids[i] = pool.allocate()).data();
+        CHECK(reinterpret_cast<std::uintptr_t>(memory[i]) % 64 == 0);
+    }
+    for (const int i : {1, 0, 2}) pool.release(ids[i]);
+    for (const int i : {2, 0, 1}) CHECK(pool.data(pool.allocate()).data() == memory[i]);
+}
+
+TEST_CASE("buffers: a thread is given memory that it used last, before any other and before new memory") {
+    BufferPool pool(5);
+    BufferId ids[3];
+    float* memory[3];
+    for (int i = 0; i < 3; ++i) memory[i] = pool.data(ids[i] = pool.allocate(), i % 2).data();
+    CHECK(pool.data(ids[0], 1).data() == memory[0]);  // it is thread 1's now
+    for (const int i : {0, 1, 2}) pool.release(ids[i]);
+    CHECK(pool.data(pool.allocate(), 1).data() == memory[1]);
+    CHECK(pool.data(pool.allocate(), 1).data() == memory[0]);
+    CHECK(pool.data(pool.allocate(), 1).data() == memory[2]);
+    float* fresh = pool.data(pool.allocate(), 1).data();
+    for (const float* old : memory) CHECK(fresh != old);
+}
+
+TEST_CASE("buffers: what is held outlives its handle, and its memory can become that of something else") {
+    BufferPool pool(2);
+    const BufferId gradient = pool.allocate(), weights = pool.allocate();
+    float* memory = pool.data(gradient).data();
+    const auto from = pool.hold(gradient), to = pool.hold(weights);
+    pool.release(gradient);
+    CHECK(pool.sole(from));
+    CHECK(pool.stands_for(weights, to));
+    pool.move(from, to);
+    CHECK(pool.data(weights).data() == memory);
+    pool.drop(from);
+    pool.drop(to);
+    pool.release(weights);
+    CHECK(pool.outstanding() == 0);
+}

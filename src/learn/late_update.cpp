@@ -55,8 +55,7 @@ void LateUpdate::resolve(Waiting& it) {
         job.summands[i].gradient = pool_.data(it.gradients[i]).data() + job.offset;
         if (it.then[i].storage >= 0) job.summands[i].then = pool_.data(it.then[i]).data();
     }
-    if (it.to != it.from)
-        if (const auto* gradient = spent(it)) pool_.move(*gradient, it.to);
+    if (const auto* gradient = spent(it)) pool_.move(*gradient, it.to);
     job.to = part(pool_.data(it.to));
     it.steps.clear();
     it.steps.reserve(job.steps.size());

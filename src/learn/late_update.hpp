@@ -31,8 +31,8 @@ public:
 
     /// So many threads will call run_to(), instead of the owner alone; before the first defer().
     void share_among(int threads);
-    /// Lets one more wait. `to`: the new version, in place or not. What is read is held; its references may end at
-    /// once.
+    /// Lets one more wait. `to`: a handle of its own for the new version. What is read is held; its references may end
+    /// at once.
     void defer(const Update& update, const Actions& actions, BufferId to);
     /// Runs all that wait.
     void run();

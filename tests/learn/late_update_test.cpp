@@ -95,15 +95,6 @@ TEST_CASE("late update: a gradient that somebody holds stays as it is, and so do
     CHECK(it.holds(it.gradients[0], std::vector(it.size, 1.0f)));
 }
 
-TEST_CASE("late update: works in place where the driver says so, and one that follows finds its result") {
-    Bench it({}, {1});
-    it.late.defer(it.update, it.actions, it.old_version);
-    it.late.defer(it.update, it.actions, it.old_version);
-    it.buffers.release(it.gradients[0]);
-    it.late.run();
-    CHECK(it.holds(it.old_version, std::vector(it.size, 0.5f)));
-}
-
 namespace {
 
 /// Asynchronous training in small: each gradient has been computed three versions ago, and makes a version of its own.

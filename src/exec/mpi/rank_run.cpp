@@ -56,7 +56,7 @@ RankRun::RankRun(const RunInput& input, Fabric& fabric)
     report_.ranks = map_.ranks();
     const auto host_cores = static_cast<int>(::sysconf(_SC_NPROCESSORS_ONLN));
     report_.oversubscribed = host_cores < fabric.ranks_on_host();
-    report_.bound_to_one_core = learn::usable_cores() == 1 && host_cores > 1;
+    report_.bound_to_one_core = learn::bound_cores() == 1 && host_cores > 1;
     // Who spins takes a core that somebody else may compute on.
     if (learn::usable_cores() > 1 && host_cores >= 2 * fabric.ranks_on_host()) spin_ns_ = 10 * late_wakeup();
     others_.resize(static_cast<std::size_t>(map_.ranks()));

@@ -33,8 +33,10 @@ std::int32_t BufferPool::storage(Handle& handle) {
 }
 
 BufferPool::Memory BufferPool::take_memory(int thread) {
-    auto found = std::ranges::find(free_memory_.rbegin(), free_memory_.rend(), thread, &Memory::thread);
-    if (found == free_memory_.rend()) found = free_memory_.rbegin();
+    const auto last = free_memory_.rbegin();
+    const auto end = last + static_cast<std::ptrdiff_t>(std::min(recent, free_memory_.size()));
+    auto found = thread == none ? last : std::ranges::find(last, end, thread, &Memory::thread);
+    if (found == end) found = last;
     const Memory memory = *found;
     free_memory_.erase(std::next(found).base());
     return memory;

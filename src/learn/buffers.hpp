@@ -4,12 +4,13 @@
 // handles may share one storage (a model on its way to many workers); a handle that was delivered occupies an inbox
 // slot of its channel until its last reference ends. A storage gets its memory when its contents are first asked for,
 // so gradients that wait to be computed take none, and the memory that was given up last, which the caches still hold,
-// is given out first; to a thread of several, that which it used itself. In a timing-only run there is no storage and
-// nothing is allocated.
+// is given out first; of the last few, that which was meant for the same thread. In a timing-only run there is no
+// storage and nothing is allocated.
 #pragma once
 
 #include "core/types.hpp"
 
+#include <cstddef>
 #include <memory>
 #include <span>
 #include <utility>
@@ -89,9 +90,11 @@ private:
         std::int32_t channel = -1;
     };
     static constexpr int none = -1;  ///< no thread in particular
+    /// What was given up earlier has left the caches of its thread, too.
+    static constexpr std::size_t recent = 4;
     struct Memory {
         float* begin = nullptr;
-        int thread = none;  ///< that used it last
+        int thread = none;  ///< that was to use it last
     };
     struct Storage {
         std::int32_t handles = 0;  ///< and holds
@@ -125,7 +128,7 @@ private:
     /// The storage of a handle, given now if it has none.
     std::int32_t storage(Handle& handle);
     std::span<float> memory(Storage& storage, int thread);
-    /// Out of the free ones: the last one that this thread used or, where there is none, the last one.
+    /// Out of the free ones: of the most recent, the last one that was meant for this thread; else the last one.
     Memory take_memory(int thread);
     void leave(std::int32_t storage);
 

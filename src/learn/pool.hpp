@@ -26,7 +26,7 @@ struct GradientJob {
     Batch batch;
     Time due = 0;              ///< when it will be waited for
     std::int64_t updates = 0;  ///< number to run late updates to before the weights are read; 0: they are there. When
-                               ///< it is begun: for the jobs behind it in its stretch, too
+                               ///< it is begun: also for the jobs submitted next, so far as its thread has them
     int thread = 0;            ///< whose stretch it is in when it is opened
     double loss = 0;           ///< result
 

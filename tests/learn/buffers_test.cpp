@@ -51,7 +51,7 @@ TEST_CASE("buffers: the memory that was given up last is given out first, and no
     for (const int i : {2, 0, 1}) CHECK(pool.data(pool.allocate()).data() == memory[i]);
 }
 
-TEST_CASE("buffers: a thread is given memory that it used last, before any other and before new memory") {
+TEST_CASE("buffers: of what was given up lately, a thread gets back what it used, and any before new memory") {
     BufferPool pool(5);
     BufferId ids[3];
     float* memory[3];
@@ -63,6 +63,17 @@ TEST_CASE("buffers: a thread is given memory that it used last, before any other
     CHECK(pool.data(pool.allocate(), 1).data() == memory[2]);
     float* fresh = pool.data(pool.allocate(), 1).data();
     for (const float* old : memory) CHECK(fresh != old);
+}
+
+TEST_CASE("buffers: what a thread used long ago is no better than what anybody has just given up") {
+    BufferPool pool(5);
+    BufferId ids[5];
+    float* memory[5];
+    for (int i = 0; i < 5; ++i) memory[i] = pool.data(ids[i] = pool.allocate(), i == 0 ? 0 : 1).data();
+    for (const BufferId id : ids) pool.release(id);
+    CHECK(pool.data(pool.allocate(), 0).data() == memory[4]);
+    CHECK(pool.data(pool.allocate(), 0).data() == memory[0]);  // it is among the last four now
+    CHECK(pool.data(pool.allocate()).data() == memory[3]);
 }
 
 TEST_CASE("buffers: what is held outlives its handle, and its memory can become that of something else") {

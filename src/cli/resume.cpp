@@ -62,7 +62,8 @@ Node without_comments(const Node& tree) {
 /// What of a scenario's tree makes it another run.
 Node identity_tree(Node tree) {
     for (const char* key : {"stop", "trace"}) tree.erase(key);
-    if (Node* execution = tree.find("execution")) execution->erase("checkpoint");
+    if (Node* execution = tree.find("execution"))
+        for (const char* key : {"checkpoint", "pool_threads"}) execution->erase(key);
     return tree;
 }
 
@@ -92,8 +93,8 @@ std::string earlier_backend(const std::string& directory) {
 
 [[noreturn]] void refuse_scenario(const std::string& name, const std::vector<std::string>& keys) {
     throw InputError(name + ": is of another scenario, which differs in " + listed(keys) +
-                     "; only stop, trace.events and execution.checkpoint may change; --force starts again, --out names "
-                     "another folder");
+                     "; only stop, trace.events, execution.checkpoint and execution.pool_threads may change; --force "
+                     "starts again, --out names another folder");
 }
 
 [[noreturn]] void refuse_backend(const std::string& name, const std::string& backend) {

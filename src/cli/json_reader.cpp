@@ -93,7 +93,8 @@ public:
                 }
                 return 0;
             }();
-            throw InputError(here(), "", "duplicate key \"" + name + "\", already on line " + std::to_string(first));
+            const std::string told = first > 0 ? ", already on line " + std::to_string(first) : "";
+            throw InputError(here(), "", "duplicate key \"" + name + "\"" + told);
         }
         object.members.push_back({name, here(), {}});
         return true;
@@ -179,9 +180,10 @@ std::string Builder::explain(const std::string& token, const Json::exception& er
     const bool end = what.find("unexpected end of input") != std::string::npos;
     if (end) {
         if (open_.empty()) return "expected a JSON object, found an empty file";
-        return "the file ends too early: " +
-               std::string(open_.back()->kind == Node::Kind::array ? "the array" : "the object") +
-               " that opens on line " + std::to_string(open_.back()->where.line) + " is not closed";
+        const std::string opened = open_.back()->kind == Node::Kind::array ? "the array" : "the object";
+        const int line = open_.back()->where.line;
+        if (line == 0) return opened + " is not closed";  // a value from the command line
+        return "the file ends too early: " + opened + " that opens on line " + std::to_string(line) + " is not closed";
     }
     if ((progress_.last == '}' || progress_.last == ']') && progress_.previous == ',') {
         return std::string("trailing comma before '") + progress_.last + "'";

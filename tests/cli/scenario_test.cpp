@@ -98,6 +98,9 @@ TEST_CASE("--set takes JSON and bare words, and an object replaces") {
           "--set optimizer.learing_rate=1: optimizer.learing_rate: unknown key; did you mean \"learning_rate\"?");
     CHECK(error_of(small(), {"optimizer"}) == "--set optimizer: expected KEY=VALUE, such as protocol.n=4");
     CHECK(error_of(small(), {"protocol={\"name\":}"}).find("--set protocol={\"name\":}: ") == 0);
+    CHECK(error_of(small(), {"workers.count=[1"}) == "--set workers.count=[1: the array is not closed");
+    CHECK(error_of(small(), {"workers={\"count\":1,\"count\":2}"}) ==
+          "--set workers={\"count\":1,\"count\":2}: duplicate key \"count\"");
     CHECK(error_of(small(), {"name.a=1"}).empty() == false);
     CHECK(error_of(small("\"optimizer\": {\"staleness_rule\": \"none\"}"), {"optimizer.staleness_rule.exponent=1"})
               .find("\"staleness_rule\" is the string \"none\", it has no key \"exponent\"") != std::string::npos);

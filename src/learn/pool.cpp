@@ -10,7 +10,6 @@ Pool::Pool(const Task& task, int threads, Open open, Begin begin)
     : task_(task), open_(std::move(open)), begin_(std::move(begin)) {
     if (threads <= 0) threads = usable_cores();
     open_limit_ = open_jobs * static_cast<std::size_t>(threads);
-    stretches_.resize(static_cast<std::size_t>(threads));
     threads_.reserve(static_cast<std::size_t>(threads - 1));
     for (int i = 1; i < threads; ++i) threads_.emplace_back([this, i] { loop(i); });
 }
@@ -19,6 +18,7 @@ Pool::~Pool() {
     {
         std::lock_guard lock(mutex_);
         closing_ = true;
+        queue_.clear();
     }
     work_.notify_all();
     for (auto& thread : threads_) thread.join();
@@ -52,13 +52,14 @@ void Pool::refill() {
         GradientJob& job = **waiting_.begin();
         {
             std::lock_guard lock(mutex_);
-            job.thread = thread_for(job);
+            const auto workers = static_cast<std::size_t>(job.worker) + 1;
+            if (homes_.size() < workers) homes_.resize(workers, nobody);
+            job.thread = std::max(0, homes_[workers - 1]);
         }
         open(job);
         std::lock_guard lock(mutex_);
         job.state = GradientJob::State::queued;
-        stretch(job.thread).push_back(&job);
-        ++queued_;
+        queue_.push_back(&job);
         work_.notify_one();
     }
 }
@@ -81,41 +82,30 @@ void Pool::compute_here(GradientJob& job, std::unique_lock<std::mutex>& lock) {
     job.state = GradientJob::State::done;
 }
 
-// The threads in turn, each with its share in a row, and one more where it had that worker's last job: what becomes of
-// a worker's gradient stays where it is, while the order of workers changes little.
-int Pool::thread_for(const GradientJob& job) {
-    const auto worker = static_cast<std::size_t>(job.worker);
-    if (homes_.size() <= worker) homes_.resize(worker + 1, -1);
-    const int home = homes_[worker];
-    const std::size_t share = std::max<std::size_t>(1, (open_count_ + 1) / stretches_.size());
-    if (in_a_row_ < share + (home == last_thread_ ? 1 : 0)) {
-        ++in_a_row_;
-        return last_thread_;
-    }
-    in_a_row_ = 1;
-    if (home >= 0 && home != last_thread_) return last_thread_ = home;
-    return last_thread_ = (last_thread_ + 1) % threads();
+GradientJob& Pool::take(int thread) {
+    auto it = std::ranges::find_if(
+        queue_, [&](const GradientJob* job) { return is_home(*job, thread) || is_home(*job, nobody); });
+    return take(it == queue_.end() ? queue_.begin() : it, thread);
 }
 
-GradientJob& Pool::take(int thread) {
-    auto& own = stretch(thread);
-    auto& from = own.empty() ? *std::ranges::max_element(stretches_, {}, &std::deque<GradientJob*>::size) : own;
-    const auto it = own.empty() ? std::prev(from.end()) : from.begin();
+// Updates that a thread will need for what it has next are run in one go: each of its versions comes of the one before
+// in its own caches, and another thread that comes later finds the last of them.
+GradientJob& Pool::take(std::deque<GradientJob*>::iterator it, int thread) {
     GradientJob& job = **it;
-    from.erase(it);
-    --queued_;
+    it = queue_.erase(it);
     homes_[static_cast<std::size_t>(job.worker)] = thread;
-    auto order = job.order;
-    for (const GradientJob* next : own) {
-        if (next->order != ++order) break;
-        job.updates = std::max(job.updates, next->updates);
-    }
+    for (auto order = job.order + 1; it != queue_.end() && (*it)->order == order && is_home(**it, thread);
+         ++it, ++order)
+        job.updates = std::max(job.updates, (*it)->updates);
     return job;
 }
 
 GradientJob* Pool::next_for(GradientJob& job) {
-    if (job.state == GradientJob::State::waiting) return &job;
-    return queued_ > 0 ? &take(0) : nullptr;  // what may be open is: refill() sees to it
+    using State = GradientJob::State;
+    if (job.state == State::waiting) return &job;
+    if (job.state == State::queued) return &take(std::ranges::find(queue_, &job), 0);
+    if (!queue_.empty()) return &take(0);
+    return nullptr;  // what may be open is: refill() sees to it
 }
 
 void Pool::wait(GradientJob& job) {
@@ -139,7 +129,7 @@ void Pool::cancel(GradientJob& job) {
     using State = GradientJob::State;
     std::unique_lock lock(mutex_);
     if (job.state == State::waiting) waiting_.erase(&job);
-    if (job.state == State::queued) queued_ -= std::erase(stretch(job.thread), &job);
+    if (job.state == State::queued) queue_.erase(std::ranges::find(queue_, &job));
     done_.wait(lock, [&] { return job.state != State::running; });
     job.state = State::done;
     lock.unlock();
@@ -180,7 +170,7 @@ void Pool::loop(int thread) {
     const auto workspace = task_.workspace();
     std::unique_lock lock(mutex_);
     for (;;) {
-        work_.wait(lock, [&] { return closing_ || queued_ > 0 || (function_ != nullptr && next_ < count_); });
+        work_.wait(lock, [&] { return closing_ || !queue_.empty() || (function_ != nullptr && next_ < count_); });
         if (closing_) return;
         if (function_ != nullptr && next_ < count_) {
             take_part(lock);

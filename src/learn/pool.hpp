@@ -26,8 +26,8 @@ struct GradientJob {
     Batch batch;
     Time due = 0;              ///< when it will be waited for
     std::int64_t updates = 0;  ///< number to run late updates to before the weights are read; 0: they are there. When
-                               ///< it is begun: also for the jobs submitted next, so far as its thread has them
-    int thread = 0;            ///< whose stretch it is in when it is opened
+                               ///< it is begun: also for those submitted next, so far as the same thread had theirs
+    int thread = 0;            ///< that had its worker's last job when it is opened; 0 also for its first
     double loss = 0;           ///< result
 
 private:
@@ -42,10 +42,6 @@ private:
 /// Results do not depend on the number of threads. Members are called from one thread, the pool's owner, which is one
 /// of them: it computes while it waits. Only a few jobs a thread are open at a time, those that are due first; so the
 /// gradients in memory, and in the caches, are few however many workers compute.
-///
-/// What is opened goes to the threads in stretches of jobs that follow one another. Their weights do, too, where each
-/// update is of one gradient: a thread that makes them one from another has what it needs in its own caches, but at the
-/// seam. It goes through its stretches in order. With nothing left to do it takes the last job of the longest.
 class Pool final : public Parallel {
 public:
     /// Called by the owner before a job is begun: the place to give it weights and memory. May call run().
@@ -78,11 +74,12 @@ private:
     };
 
     void loop(int thread);
-    /// Which stretch a job goes to.
-    int thread_for(const GradientJob& job);
-    std::deque<GradientJob*>& stretch(int thread) { return stretches_[static_cast<std::size_t>(thread)]; }
-    /// What a thread computes next; there is something.
+    /// The next one in the queue for a thread: its own workers' come first.
     GradientJob& take(int thread);
+    GradientJob& take(std::deque<GradientJob*>::iterator it, int thread);
+    bool is_home(const GradientJob& job, int thread) const {
+        return homes_[static_cast<std::size_t>(job.worker)] == thread;
+    }
     void open(GradientJob& job);
     void refill();
     void close(GradientJob& job);
@@ -103,11 +100,9 @@ private:
     std::size_t open_count_ = 0, open_limit_;  ///< of the owner alone, too
     std::mutex mutex_;
     std::condition_variable work_, done_;
-    std::vector<std::deque<GradientJob*>> stretches_;     ///< by thread: opened, and not begun
-    std::size_t queued_ = 0;                              ///< jobs in them
-    std::vector<int> homes_;                              ///< by worker: the thread that had its last job
-    int last_thread_ = 0;                                 ///< it got the last job,
-    std::size_t in_a_row_ = 0;                            ///< as so many in a row
+    std::deque<GradientJob*> queue_;  ///< opened, for any thread
+    static constexpr int nobody = -1;
+    std::vector<int> homes_;                              ///< by worker: the thread that had its last one
     const std::function<void(int)>* function_ = nullptr;  ///< of run(), which goes before gradients
     std::exception_ptr error_;                            ///< of run()
     int next_ = 0, count_ = 0, running_ = 0;

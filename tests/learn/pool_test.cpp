@@ -59,6 +59,17 @@ struct Bench {
     }
 };
 
+/// Jobs are held up until so much is released, so that it is known which thread has which.
+struct Held : Numbers {
+    std::atomic<int> begun{0}, release{0};
+    double gradient(std::span<const float>, WorkerId worker, std::int64_t waits_for, const Batch&, std::span<float>,
+                    Workspace&) const override {
+        ++const_cast<Held*>(this)->begun;
+        while (release < waits_for) std::this_thread::yield();
+        return worker;
+    }
+};
+
 }  // namespace
 
 TEST_CASE("pool: every job is computed once, whatever the number of threads, and few are open at a time") {
@@ -156,66 +167,79 @@ TEST_CASE("pool: run() does each piece once while gradients wait, and hands on w
     }
 }
 
-TEST_CASE("pool: jobs go to threads in stretches, which one that has nothing to do takes from the end") {
-    // Jobs are held up until so much is released, so that it is known which thread has which.
-    struct Held : Numbers {
-        std::atomic<int> begun{0}, released{0};
-        double gradient(std::span<const float>, WorkerId worker, std::int64_t waits_for, const Batch&, std::span<float>,
-                        Workspace&) const override {
-            ++const_cast<Held*>(this)->begun;
-            while (released < waits_for) std::this_thread::yield();
-            return worker;
-        }
-    };
+TEST_CASE("pool: a job is begun by the thread that computes it, and goes first to the one that had its worker's last") {
     Held task;
     std::mutex mutex;
-    constexpr WorkerId count = 16;
-    std::thread::id by[count];
-    std::int64_t updates[count];
-    int thread_of[count];
-    Pool pool(
-        task, 2, [&](const GradientJob& job) { thread_of[job.worker] = job.thread; },
-        [&](const GradientJob& job) {
-            const std::lock_guard lock(mutex);
-            by[job.worker] = std::this_thread::get_id();
-            updates[job.worker] = job.updates;
-        });
-    GradientJob jobs[count];
+    std::thread::id by[3];
+    Pool pool(task, 2, {}, [&](const GradientJob& job) {
+        const std::lock_guard lock(mutex);
+        by[job.worker] = std::this_thread::get_id();
+    });
+    GradientJob jobs[3];
     const auto submit = [&](WorkerId worker, std::int64_t waits_for) {
-        GradientJob& job = jobs[worker];
-        job.worker = worker;
-        job.worker_seq = waits_for;
-        job.due = worker;
-        job.updates = 100 + worker;
-        pool.submit(job);
+        jobs[worker].worker = worker;
+        jobs[worker].worker_seq = waits_for;
+        jobs[worker].due = waits_for;
+        pool.submit(jobs[worker]);
     };
     const auto owner = std::this_thread::get_id();
     submit(0, 1);
-    while (task.begun < 1) std::this_thread::yield();  // by the other thread, which had nothing to do
-    for (WorkerId worker = 1; worker < count; ++worker) submit(worker, 0);
-    // The more are open, the longer are the stretches.
-    const int expected[] = {0, 1, 0, 0, 1, 1, 1, 1};
-    for (int i = 0; i < 8; ++i) CHECK(thread_of[i] == expected[i]);
-
-    for (const WorkerId worker : {2, 3, 7, 6}) {
-        CAPTURE(worker);
-        pool.wait(jobs[worker]);
-        CHECK(by[worker] == owner);
-    }
+    while (task.begun < 1) std::this_thread::yield();
+    submit(1, 0);
+    pool.wait(jobs[1]);
+    CHECK(by[1] == owner);
     CHECK(by[0] != owner);
-    CHECK(updates[2] == 103);  // what the next one of its stretch needs, too
-    CHECK(updates[3] == 103);
-    CHECK(updates[7] == 107);
-    CHECK(jobs[4].updates == 104);
-    task.released = 1;
-    for (auto& job : jobs) pool.wait(job);
-    for (int i = 0, in_a_row = 0; i < count; ++i) {
-        const bool last = i + 1 == count || thread_of[i + 1] != thread_of[i];
-        ++in_a_row;
-        CHECK(in_a_row <= 5);
-        if (last && i >= 8 && i + 1 < count) CHECK(in_a_row >= 4);
-        if (last) in_a_row = 0;
+    task.release = 1;
+    pool.wait(jobs[0]);
+
+    task.begun = 0;
+    submit(2, 2);  // keeps the other thread busy,
+    while (task.begun < 1) std::this_thread::yield();
+    submit(1, 0);
+    submit(0, 3);  // and here is its own
+    task.release = 2;
+    while (task.begun < 2) std::this_thread::yield();
+    pool.wait(jobs[1]);
+    task.release = 3;
+    pool.wait(jobs[0]);
+    pool.wait(jobs[2]);
+    CHECK(by[1] == owner);
+    CHECK(by[0] != owner);
+}
+
+TEST_CASE("pool: a job is begun with the updates that its thread needs for the next ones, too") {
+    Held task;
+    std::int64_t updates[6] = {};
+    Pool pool(task, 2, {}, [&](const GradientJob& job) {
+        if (job.worker > 0) updates[job.worker] = job.updates;  // the owner's alone
+    });
+    GradientJob jobs[6];
+    const auto submit = [&](WorkerId worker, std::int64_t waits_for) {
+        jobs[worker].worker = worker;
+        jobs[worker].worker_seq = waits_for;
+        jobs[worker].updates = 100 + worker;
+        pool.submit(jobs[worker]);
+    };
+    submit(0, 1);
+    while (task.begun < 1) std::this_thread::yield();  // the other thread has enough to do
+    for (const WorkerId worker : {1, 2, 3, 4}) submit(worker, 0);
+    for (const WorkerId worker : {1, 2, 3, 4}) {
+        pool.wait(jobs[worker]);
+        CHECK(updates[worker] == 100 + worker);  // nobody had had those behind it
     }
+    for (const WorkerId worker : {1, 2, 3, 5, 4}) submit(worker, 0);
+    for (const WorkerId worker : {1, 2, 3, 5, 4}) pool.wait(jobs[worker]);
+    CHECK(updates[1] == 103);
+    CHECK(updates[2] == 103);
+    CHECK(updates[3] == 103);  // the next one may become another thread's
+    CHECK(updates[5] == 105);
+    CHECK(updates[4] == 104);
+    CHECK(jobs[4].thread == 0);
+    task.release = 1;
+    pool.wait(jobs[0]);
+    submit(0, 0);
+    pool.wait(jobs[0]);
+    CHECK(jobs[0].thread == 1);  // which had its last one
 }
 
 TEST_CASE("pool: as many threads as the process may use cores, where none are named") {

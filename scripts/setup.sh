@@ -16,9 +16,12 @@ PACKAGES=(g++ meson ninja-build pkg-config git
 say() { printf '\n== %s\n' "$*"; }
 die() {
     printf 'error: %s\n' "$*" >&2
-    exit "${status:-1}"
+    exit 1
 }
-die_of_usage() { status=2 die "$@"; }
+die_of_usage() {
+    printf 'error: %s\n' "$*" >&2
+    exit 2
+}
 
 # Installs those of the packages "$@" that are missing. Where none is, it needs neither apt, nor root, nor a network.
 ensure_packages() {

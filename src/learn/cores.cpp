@@ -29,8 +29,7 @@ double cores_of_cfs_quota(const std::string& folder) {
 }
 
 /// Of a group and those above it, up to the mount. What a container does not see of its host's tree is not there.
-template <typename Limit>
-double least(const std::string& mount, std::string group, const Limit& limit_of) {
+double least(const std::string& mount, std::string group, double (*limit_of)(const std::string& folder)) {
     double limit = no_limit;
     for (; !group.empty(); group.resize(group.rfind('/')))
         if (group.front() == '/') limit = std::min(limit, limit_of(mount + group));

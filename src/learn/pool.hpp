@@ -66,6 +66,7 @@ public:
 
 private:
     static constexpr std::size_t open_jobs = 4;  ///< for each thread: begun or not, until they are waited for
+    static constexpr int nobody = -1;            ///< no thread
 
     struct ByDue {
         bool operator()(const GradientJob* a, const GradientJob* b) const {
@@ -100,8 +101,7 @@ private:
     std::size_t open_count_ = 0, open_limit_;  ///< of the owner alone, too
     std::mutex mutex_;
     std::condition_variable work_, done_;
-    std::deque<GradientJob*> queue_;  ///< opened, for any thread
-    static constexpr int nobody = -1;
+    std::deque<GradientJob*> queue_;                      ///< opened, for any thread
     std::vector<int> homes_;                              ///< by worker: the thread that had its last one
     const std::function<void(int)>* function_ = nullptr;  ///< of run(), which goes before gradients
     std::exception_ptr error_;                            ///< of run()

@@ -10,6 +10,7 @@
 #include "cli/log.hpp"
 #include "cli/oddities.hpp"
 #include "cli/optimizer_text.hpp"
+#include "cli/placed.hpp"
 #include "cli/protocol_text.hpp"
 #include "cli/resume.hpp"
 #include "cli/run_directory.hpp"
@@ -311,7 +312,8 @@ int check_command(const std::string& path, const std::vector<std::string>& sets,
     require_files(loaded);
     const Scenario& scenario = loaded.scenario;
     if (!scenario.schedule.trace.empty()) return check_schedule(loaded);
-    sim::Simulation simulation(scenario);
+    const auto opened = with_place(loaded, [&] { return std::make_unique<sim::Simulation>(scenario); });
+    auto& simulation = *opened;
     for (const auto& text : simulation.warnings()) warn(text);
     auto& network = simulation.network();
     const auto& placement = simulation.placement();

@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <memory>
 #include <sstream>
 
 namespace rubato::cli {
@@ -24,6 +25,20 @@ int slots_in(const std::string& text, const std::string& path, int line) {
     if (error != std::errc() || end != text.data() + text.size() || value < 1 || value > 1'000'000)
         refuse(path, line, "expected a number of slots of at least 1, found \"" + text + "\"");
     return value;
+}
+
+/// Launchers have a meaning of their own for a + that begins a name.
+bool names_host(const std::string& name) {
+    const auto printable = [](char c) { return c > ' ' && c <= '~'; };
+    return !name.empty() && name.front() != '+' && name.find_first_of("=,") == name.npos &&
+           std::ranges::all_of(name, printable);
+}
+
+/// What can be shown of a name.
+std::string shown(std::string name) {
+    for (char& c : name)
+        if (c < ' ' || c > '~') c = '?';
+    return name;
 }
 
 /// Slots of the words behind a host's name.
@@ -43,7 +58,10 @@ int named_slots(std::istringstream& words, const std::string& path, int line) {
 }  // namespace
 
 std::vector<HostSlots> read_hostfile(const std::string& path) {
-    std::istringstream in(read_file(path));
+    const std::string all = read_file(path);
+    require_plain_text(all, {std::make_shared<const std::string>(path), 1, 0}, "a file of hosts",
+                       "the name of a host a line");
+    std::istringstream in(all);
     std::vector<HostSlots> hosts;
     int line = 0;
     for (std::string text; std::getline(in, text);) {
@@ -60,8 +78,7 @@ std::vector<HostSlots> read_hostfile(const std::string& path) {
         } else {
             slots = named_slots(words, path, line);
         }
-        if (name.empty() || name.find_first_of("=,") != name.npos)
-            refuse(path, line, "expected the name of a host, found \"" + name + "\"");
+        if (!names_host(name)) refuse(path, line, "expected the name of a host, found \"" + shown(name) + "\"");
         const auto known = std::find_if(hosts.begin(), hosts.end(), [&](const auto& it) { return it.name == name; });
         if (known != hosts.end())
             known->slots += slots;

@@ -211,20 +211,24 @@ std::string Builder::explain(const std::string& token, const Json::exception& er
 
 }  // namespace
 
-Node parse_json(const std::string& text, const Where& where) {
-    if (text.starts_with("\xef\xbb\xbf")) {
-        throw InputError(where, "", "starts with a byte order mark, which JSON does not allow: save as plain UTF-8");
-    }
-    if (text.starts_with("\xff\xfe") || text.starts_with("\xfe\xff")) {
+void require_plain_text(const std::string& text, const Where& where, const std::string& kind,
+                        const std::string& expected) {
+    if (text.starts_with("\xef\xbb\xbf"))
+        throw InputError(where, "",
+                         "starts with a byte order mark, which " + kind + " does not allow: save as plain UTF-8");
+    if (text.starts_with("\xff\xfe") || text.starts_with("\xfe\xff"))
         throw InputError(where, "", "looks like UTF-16: save as plain UTF-8");
-    }
-    if (text.starts_with("\x1f\x8b")) throw InputError(where, "", "is compressed by gzip: expected JSON text");
+    if (text.starts_with("\x1f\x8b")) throw InputError(where, "", "is compressed by gzip: expected " + expected);
     // The lexer takes it for the end, and would not see what follows.
     if (const auto zero = text.find('\0'); zero != std::string::npos) {
         Where place = where;
         if (place.line > 0) place.line += static_cast<int>(std::count(text.begin(), text.begin() + zero, '\n'));
-        throw InputError(place, "", "holds a zero byte: expected JSON text");
+        throw InputError(place, "", "holds a zero byte: expected " + expected);
     }
+}
+
+Node parse_json(const std::string& text, const Where& where) {
+    require_plain_text(text, where, "JSON", "JSON text");
     Progress progress;
     Builder builder(text, where, progress);
     CountingIterator first(text.data(), &progress);

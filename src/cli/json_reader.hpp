@@ -11,6 +11,11 @@ namespace rubato::cli {
 /// NaN, byte order marks, bytes that are not UTF-8, nesting beyond 64 levels, numbers beyond a double.
 Node parse_json(const std::string& text, const Where& where);
 
+/// Throws InputError where the text begins as other files do, or holds a zero byte. kind: what does not allow a byte
+/// order mark, such as "JSON"; expected: "JSON text".
+void require_plain_text(const std::string& text, const Where& where, const std::string& kind,
+                        const std::string& expected);
+
 /// Reads a whole file. Throws InputError where it cannot be read or is not plain (larger than 64 MiB, a folder).
 std::string read_file(const std::string& path);
 

@@ -195,8 +195,21 @@ std::string identity_json(const Loaded& loaded) {
 
 std::vector<std::string> differing_keys(const Loaded& loaded, const std::string& identity) {
     std::vector<std::string> keys;
-    collect(identity_of(identity_json(loaded)), identity_of(identity), "", keys);
+    // What a checkpoint of another version of this program says may have been left out only since.
+    collect(identity_of(identity_json(loaded)), identity_tree(identity_of(identity)), "", keys);
     return keys;
+}
+
+bool ends_alike(const Loaded& loaded, const Node& earlier) {
+    const auto part = [](const Node& tree, const char* key) {
+        const Node* found = tree.find(key);
+        return found != nullptr ? without_comments(*found) : Node::object();
+    };
+    std::vector<std::string> keys;
+    collect(without_comments(identity_tree(loaded.tree)), without_comments(identity_tree(earlier)), "", keys);
+    collect(part(loaded.tree, "stop"), part(earlier, "stop"), "stop", keys);
+    collect(continued_trace(loaded.tree), continued_trace(earlier), "trace", keys);
+    return keys.empty();
 }
 
 std::optional<trace::Checkpoint> checkpoint_to_resume(const std::string& directory, const Loaded& loaded,

@@ -19,6 +19,10 @@ std::string identity_json(const Loaded& loaded);
 /// Paths of keys in which the scenario differs from that JSON, such as "protocol.n".
 std::vector<std::string> differing_keys(const Loaded& loaded, const std::string& identity);
 
+/// Whether a run of the earlier scenario that has ended leaves this one nothing to do: what it depends on, where it
+/// stops and its tables are the same.
+bool ends_alike(const Loaded& loaded, const Node& earlier);
+
 /// The newest valid checkpoint of the folder; nothing where the run is to begin: the folder holds none yet, or an
 /// unfinished one of this scenario that was killed before its first checkpoint. Tells of each that is not valid. Throws
 /// InputError where none is left, where it is of another scenario or backend, beyond the stop, or was recorded into

@@ -4,6 +4,7 @@
 #include "cli/error.hpp"
 #include "cli/exit_status.hpp"
 #include "cli/log.hpp"
+#include "cli/placed.hpp"
 #include "cli/progress_bar.hpp"
 #include "cli/resume.hpp"
 #include "cli/run_directory.hpp"
@@ -42,12 +43,13 @@ int run_command(const RunOptions& options) {
 
     // All that may be wrong with the input comes before the first file is written.
     auto output = recorder_options(options, loaded, directory);
-    const auto backend = open_backend(options.backend, scenario);
+    const auto backend = with_place(loaded, [&] { return open_backend(options.backend, scenario); });
     for (const auto& text : backend->warnings()) warn(text);
     output.places = backend->places();
     output.one_thread = backend->one_thread();
     const auto task = scenario.model.gradients ? learn::make_task(scenario) : nullptr;
-    const auto emulated = options.backend == "sim" ? nullptr : emulated_costs(scenario, loaded.parameters);
+    const auto emulated = with_place(
+        loaded, [&] { return options.backend == "sim" ? nullptr : emulated_costs(scenario, loaded.parameters); });
 
     if (resumed) output.resume = recorder_resume(*resumed);
     trace::Recorder recorder(scenario, output);

@@ -1,6 +1,7 @@
 #include "cli/run_directory.hpp"
 
 #include "cli/json_reader.hpp"
+#include "cli/resume.hpp"
 #include "trace/checkpoint.hpp"
 
 #include <fcntl.h>
@@ -41,9 +42,10 @@ std::optional<EarlierRun> look_into(const std::string& directory, const Loaded& 
     if (fs::is_empty(folder, error) || force) return std::nullopt;
     const Node scenario = read_or_null(folder / "scenario.json");
     const bool same = scenario.is(Node::Kind::object) && to_json(scenario, false) == to_json(loaded.tree, false);
+    const bool alike = same || (resume && scenario.is(Node::Kind::object) && ends_alike(loaded, scenario));
     const Node summary = read_or_null(folder / "summary.json");
     const std::string status = text_at(summary, "status");
-    if (same && text_at(summary, "backend") == backend && (status == "finished" || status == "diverged")) {
+    if (alike && text_at(summary, "backend") == backend && (status == "finished" || status == "diverged")) {
         return EarlierRun{read_file((folder / "summary.json").string()), status};
     }
     if (resume) return std::nullopt;

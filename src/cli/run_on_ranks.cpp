@@ -4,6 +4,7 @@
 #include "cli/error.hpp"
 #include "cli/exit_status.hpp"
 #include "cli/log.hpp"
+#include "cli/placed.hpp"
 #include "cli/progress_bar.hpp"
 #include "cli/resume.hpp"
 #include "cli/run_directory.hpp"
@@ -215,7 +216,7 @@ void run_rank(const RunOptions& options, exec::Fabric& fabric, Outcome& outcome)
     auto hosts = team.agree(
         [&] {
             task = learn::make_task(scenario);
-            emulated = emulated_costs(scenario, task->parameters());
+            emulated = with_place(loaded, [&] { return emulated_costs(scenario, task->parameters()); });
             return host_name();
         },
         false);

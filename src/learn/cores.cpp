@@ -31,8 +31,7 @@ double cores_of_cfs_quota(const std::string& folder) {
 /// Of a group and those above it, up to the mount. What a container does not see of its host's tree is not there.
 double least(const std::string& mount, std::string group, double (*limit_of)(const std::string& folder)) {
     double limit = no_limit;
-    for (; !group.empty(); group.resize(group.rfind('/')))
-        if (group.front() == '/') limit = std::min(limit, limit_of(mount + group));
+    for (; group.starts_with('/'); group.resize(group.rfind('/'))) limit = std::min(limit, limit_of(mount + group));
     return std::min(limit, limit_of(mount));
 }
 
@@ -56,8 +55,12 @@ int granted_cores(const std::string& root) {
         std::istringstream names(controllers);
         bool cpu = false;
         for (std::string name; std::getline(names, name, ',');) cpu = cpu || name == "cpu";
-        if (controllers.empty()) limit = std::min(limit, least(mount, group, cores_of_cpu_max));
-        if (cpu) limit = std::min(limit, least(mount + "/" + controllers, group, cores_of_cfs_quota));
+        // Where both versions are mounted, the second one has a folder of its own.
+        const auto look = [&](const std::string& where, auto limit_of) {
+            limit = std::min(limit, least(mount + where, group, limit_of));
+        };
+        if (controllers.empty()) look("", cores_of_cpu_max), look("/unified", cores_of_cpu_max);
+        if (cpu) look("/" + controllers, cores_of_cfs_quota), look("/cpu", cores_of_cfs_quota);
     }
     return limit < 1e6 ? std::max(1, static_cast<int>(std::ceil(limit))) : 0;
 }

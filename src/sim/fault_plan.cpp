@@ -38,16 +38,28 @@ void FaultPlan::change(Unit& unit) const {
 
 void check_faults(const Scenario& scenario, Network& network) {
     std::vector<std::string> names;
-    for (const FaultSpec& fault : scenario.faults) {
-        if (names.empty())
-            for (const HostInfo& host : network.hosts()) names.push_back(host.name);
-        for (const std::string& host : fault.hosts)
-            if (std::find(names.begin(), names.end(), host) == names.end()) throw no_such("host", host, names);
-        // Nothing moves yet, so the links may be tried.
-        for (const std::string& link : fault.links) {
-            network.degrade(link, fault.bandwidth_factor, fault.latency_factor);
-            network.degrade(link, 1, 1);
+    for (const HostInfo& host : network.hosts()) names.push_back(host.name);
+    const auto named = [&](const char* key, std::size_t fault, std::size_t index, auto&& look_up) {
+        try {
+            look_up();
+        } catch (const PlatformError& error) {
+            throw PlatformError("faults[" + std::to_string(fault) + "]." + key + "[" + std::to_string(index) +
+                                "]: " + error.what());
         }
+    };
+    for (std::size_t i = 0; i < scenario.faults.size(); ++i) {
+        const FaultSpec& fault = scenario.faults[i];
+        for (std::size_t at = 0; at < fault.hosts.size(); ++at)
+            named("hosts", i, at, [&] {
+                if (std::ranges::find(names, fault.hosts[at]) == names.end())
+                    throw no_such("host", fault.hosts[at], names);
+            });
+        // Nothing moves yet, so the links may be tried.
+        for (std::size_t at = 0; at < fault.links.size(); ++at)
+            named("links", i, at, [&] {
+                network.degrade(fault.links[at], fault.bandwidth_factor, fault.latency_factor);
+                network.degrade(fault.links[at], 1, 1);
+            });
     }
 }
 

@@ -177,6 +177,14 @@ class Checkpoints(Resumes):
         out = self.run_scenario(scenario)
         again = self.call("run", self.work / "s1.json", "--out", out, "--resume")
         self.assertIn("holds this run already (finished)", again.stderr)
+        # Nor is there anything left to do with more threads, another period or a log of events.
+        before = {path: path.read_bytes() for path in out.glob("*.*")}
+        for more in (("--set", "execution.pool_threads=3"), ("--set", "execution.checkpoint.every_updates=7"),
+                     ("--events",)):
+            again = self.call("run", self.work / "s1.json", "--out", out, "--resume", *more)
+            self.assertEqual(again.returncode, 0, again.stderr)
+            self.assertIn("holds this run already (finished)", again.stderr)
+        self.assertEqual(before, {path: path.read_bytes() for path in out.glob("*.*")})
         longer = self.write(scenario | {"stop": {"epochs": 3}})
         # Nothing depends on the number of threads, and another machine may have other cores.
         self.resume(longer, out, "--set", "execution.checkpoint.every_updates=40", "--set", "execution.pool_threads=3")

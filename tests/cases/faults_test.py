@@ -313,8 +313,10 @@ class Faults(FaultCase):
                 ({"workers": [0], "at_s": 3, "until_s": 3}, "faults[0].until_s: expected an end after the begin"),
                 ({"workers": [0], "at_s": 3, "bandwidth_factor": 0.5}, "faults[0].bandwidth_factor: goes with links"),
                 ({"links": ["host-1"], "at_s": 3}, "expected bandwidth_factor or latency_factor with links"),
-                ({"hosts": ["host-4"], "at_s": 3}, 'faults: the platform has no host "host-4"; did you mean "host-'),
-                ({"links": ["hoast-1"], "at_s": 3, "bandwidth_factor": 0.5}, 'no link "hoast-1"; did you mean "host-1'),
+                ({"hosts": ["host-4"], "at_s": 3},
+                 'json:1: faults[0].hosts[0]: the platform has no host "host-4"; did you mean "host-'),
+                ({"links": ["hoast-1"], "at_s": 3, "bandwidth_factor": 0.5},
+                 'json:1: faults[0].links[0]: the platform has no link "hoast-1"; did you mean "host-1'),
                 ({"worker": [0], "at_s": 3}, "workers")):
             with self.subTest(fault):
                 self.assertIn(said, self.refused(timing([fault])))

@@ -51,7 +51,11 @@ class HostfilesTest(case.Case):
         scenario = self.write(SCENARIO)
         for text, words in ((b"", "names no host"), (b"# none\n\n", "names no host"), (b"a slots=0\n", "hosts:1: "),
                             (b"a\nb slot=2\n", "hosts:2: "), (b"a:x\n", "number of slots"),
-                            (b"a:2 slots=2\n", "nothing behind"), (None, "nowhere")):
+                            (b"a:2 slots=2\n", "nothing behind"), (None, "nowhere"),
+                            (b"\xef\xbb\xbfa\nb\n", "hosts:1: starts with a byte order mark"),
+                            (b"\xff\xfea\0\n\0", "looks like UTF-16"), (b"a\nb\0\n", "hosts:2: holds a zero byte"),
+                            (b"\x1f\x8b\x08\0", "compressed by gzip"), (b"a\n+b\n", 'hosts:2: expected the name'),
+                            (b"a\nb\xe4\x1b[1m\n", 'found "b??[1m"')):
             with self.subTest(text):
                 if text is not None:
                     (self.work / "hosts").write_bytes(text)

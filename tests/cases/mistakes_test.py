@@ -77,6 +77,21 @@ class Mistakes(Case):
         self.assertIn("it belongs at protocol.n", self.refused_text(GOOD, "--set", "n=4"))
         self.assertIn("expected KEY=VALUE", self.refused_text(GOOD, "--set", "protocol.name"))
 
+    def test_names_that_the_platform_lacks(self) -> None:
+        elsewhere = self.work.parent / f"{self.work.name}-platform.json"
+        elsewhere.write_text('{"kind": "star", "count": 9, "bandwidth": "1Gbps", "latency": "1us"}')
+        self.addCleanup(elsewhere.unlink)
+        text = GOOD.replace('"stop"', f'"cluster": {{"platform": "{elsewhere}",\n    "server_host": "nas"}},\n  "stop"')
+        self.assertIn('s.json:9: cluster.server_host: the platform has no host "nas"', self.refused_text(text))
+        said = self.refused_text(text, "--set", "cluster.server_host=fs")
+        self.assertIn('--set cluster.server_host=fs: cluster.server_host: the platform has no host "fs"', said)
+        text = text.replace('"server_host": "nas"', '"hosts": ["nas"]')
+        self.assertIn('s.json:9: cluster.hosts: the platform has no host "nas"', self.refused_text(text))
+        faults = ('"faults": [{"hosts": ["host-1"], "at_s": 1},\n'
+                  '    {"links": ["host-1", "lan"], "at_s": 1, "bandwidth_factor": 0.5}]')
+        text = GOOD.replace('"stop"', f'"cluster": {{"platform": "{elsewhere}"}},\n  {faults},\n  "stop"')
+        self.assertIn('s.json:10: faults[1].links[1]: the platform has no link "lan"', self.refused_text(text))
+
     def test_images_too_large(self) -> None:
         said = self.refused_text(GOOD, "--set", 'model={"name": "softmax"}', "--set", 'data.dataset="synthetic"',
                                  "--set", "data.shape=[4096,4096,128]")

@@ -1,4 +1,5 @@
 // From the file to the typed value: defaults, layers, the command line, combinations, the resolved text.
+#include "cli/resume.hpp"
 #include "cli/scratch.hpp"
 
 #include <doctest/doctest.h>
@@ -24,6 +25,20 @@ TEST_CASE("leaves of a tree are beside the workers where workers.hosts says who 
     CHECK_FALSE(by_host("\"count\": 8, \"hosts\": 2", {"topology.leaves=even"}));
     CHECK_FALSE(by_host("\"count\": 8"));
     CHECK_FALSE(by_host("\"count\": 8, \"per_host\": 4"));
+}
+
+TEST_CASE("what a run does not depend on makes it no other run, whichever version wrote it into a checkpoint") {
+    const Loaded loaded = read_text(small());
+    CHECK(differing_keys(loaded, identity_json(loaded)).empty());
+    CHECK(differing_keys(loaded, to_json(loaded.tree, false)).empty());  // with stop, trace and all of execution
+    const Loaded other = read_text(small(), {"execution.pool_threads=7", "stop.updates=3", "trace.gradients=false",
+                                             "execution.checkpoint.every_updates=2"});
+    CHECK(differing_keys(other, to_json(loaded.tree, false)).empty());
+    CHECK(differing_keys(read_text(small(), {"seed=9"}), to_json(loaded.tree, false)) ==
+          std::vector<std::string>{"seed"});
+    CHECK(ends_alike(read_text(small(), {"execution.pool_threads=7", "trace.events=true"}), loaded.tree));
+    CHECK_FALSE(ends_alike(other, loaded.tree));
+    CHECK_FALSE(ends_alike(read_text(small(), {"trace.updates=false"}), loaded.tree));
 }
 
 TEST_CASE("a scenario of three keys is valid, and its defaults are those of the schema") {

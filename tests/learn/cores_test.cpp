@@ -77,6 +77,27 @@ TEST_CASE("cores: a container that does not see its host's groups has the limit 
     CHECK(system.granted() == 4);
 }
 
+TEST_CASE("cores: a line without a path, as no system writes it, grants what the mount does") {
+    const System system;
+    for (const char* line : {"0::foo", "0::foo/bar", ":::", "0::", "::", "0", ""}) {
+        system.write("proc/self/cgroup", line);
+        CHECK(system.granted() == 0);
+    }
+    system.write("proc/self/cgroup", "0::foo/bar");
+    system.write("sys/fs/cgroup/cpu.max", "300000 100000");
+    CHECK(system.granted() == 3);
+}
+
+TEST_CASE("cores: version 2 beside version 1 is mounted apart, and version 1 by its controller alone, too") {
+    const System system;
+    system.write("proc/self/cgroup", "4:cpuacct,cpu:/docker/1\n0::/job");
+    system.write("sys/fs/cgroup/unified/job/cpu.max", "300000 100000");
+    CHECK(system.granted() == 3);
+    system.write("sys/fs/cgroup/cpu/docker/1/cpu.cfs_quota_us", "150000");
+    system.write("sys/fs/cgroup/cpu/docker/1/cpu.cfs_period_us", "100000");
+    CHECK(system.granted() == 2);
+}
+
 TEST_CASE("cores: version 1 has a quota and a period each in a file") {
     const System system;
     system.write("proc/self/cgroup", "7:memory:/docker/1\n4:cpu,cpuacct:/docker/1\n3:cpuset:/\n0::/");

@@ -2,6 +2,7 @@
 
 #include "cli/backends.hpp"
 #include "cli/log.hpp"
+#include "cli/placed.hpp"
 #include "sim/network.hpp"
 
 #include <sys/wait.h>
@@ -16,24 +17,25 @@ namespace rubato::cli {
 namespace {
 
 /// In the child: warnings, a line each, after "w"; or the error after "e".
-std::string opened(const Scenario& scenario) {
+std::string opened(const Loaded& loaded) {
     try {
         std::string text = "w";
-        for (const auto& line : open_backend("sim", scenario)->warnings()) text += line + "\n";
+        const auto backend = with_place(loaded, [&] { return open_backend("sim", loaded.scenario); });
+        for (const auto& line : backend->warnings()) text += line + "\n";
         return text;
     } catch (const std::exception& error) {
         return std::string("e") + error.what();
     }
 }
 
-std::string opened_elsewhere(const Scenario& scenario) {
+std::string opened_elsewhere(const Loaded& loaded) {
     int ends[2];
     if (::pipe(ends) != 0) throw std::system_error(errno, std::generic_category(), "pipe");
     std::fflush(nullptr);
     const pid_t child = ::fork();
     if (child < 0) throw std::system_error(errno, std::generic_category(), "fork");
     if (child == 0) {
-        const std::string text = opened(scenario);
+        const std::string text = opened(loaded);
         const ssize_t written = ::write(ends[1], text.data(), text.size());
         ::_exit(written == static_cast<ssize_t>(text.size()) ? 0 : 1);
     }
@@ -63,7 +65,7 @@ void check_platforms(const Plan& plan, Resolver& resolver) {
         if (seen.size() == platforms_max) break;
         if (!seen.insert(choice.platform).second) continue;
         const SettingId id{setting.setting, choice.choice};
-        const std::string text = opened_elsewhere(resolver.at(id).loaded.scenario);
+        const std::string text = opened_elsewhere(resolver.at(id).loaded);
         if (text.front() == 'e') throw sim::PlatformError(text.substr(1) + " (" + resolver.describe(id) + ")");
         for (std::size_t begin = 1; begin < text.size();) {
             const auto end = text.find('\n', begin);

@@ -12,7 +12,7 @@ namespace rubato::sim {
 /// kind: "host" or "link".
 inline PlatformError no_such(const std::string& kind, const std::string& name, std::vector<std::string> names) {
     const std::string near = nearest(name, names);
-    std::string text = "faults: the platform has no " + kind + " \"" + name + "\"";
+    std::string text = "the platform has no " + kind + " \"" + name + "\"";
     if (!near.empty()) return PlatformError(text + "; did you mean \"" + near + "\"?");
     constexpr std::size_t names_max = 8;
     if (names.size() > names_max) names.resize(names_max);

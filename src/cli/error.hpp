@@ -18,6 +18,13 @@ struct Where {
 /// "scenario.json:12", "--set a=b"; empty for defaults.
 std::string to_text(const Where& where);
 
+/// The first or last bytes of a text, at most so many; no character of UTF-8 is cut.
+std::string head_of(const std::string& text, std::size_t most);
+std::string tail_of(const std::string& text, std::size_t most);
+
+/// "--set KEY=VALUE" for messages; of a long one the beginning.
+std::string set_label(const std::string& assignment);
+
 /// The input is wrong: exit status 2. what() is one line.
 class InputError : public std::runtime_error {
 public:

@@ -175,7 +175,7 @@ std::string word_at(const std::string& text, std::size_t position) {
 }
 
 std::string Builder::explain(const std::string& token, const Json::exception& error) const {
-    if (error.id == 406) return "the number " + token.substr(0, 40) + " is too large";
+    if (error.id == 406) return "the number " + head_of(token, 40) + " is too large";
     std::string what = error.what();
     const bool end = what.find("unexpected end of input") != std::string::npos;
     if (end) {
@@ -204,9 +204,9 @@ std::string Builder::explain(const std::string& token, const Json::exception& er
     if (const auto at = what.find("; expected "); at != std::string::npos) {
         std::string expected = what.substr(at + 11);
         if (const auto cut = expected.find(';'); cut != std::string::npos) expected.resize(cut);
-        return "expected " + expected + ", found \"" + token.substr(token.size() > 20 ? token.size() - 20 : 0) + "\"";
+        return "expected " + expected + ", found \"" + tail_of(token, 20) + "\"";
     }
-    return "not valid JSON near \"" + token.substr(token.size() > 20 ? token.size() - 20 : 0) + "\"";
+    return "not valid JSON near \"" + tail_of(token, 20) + "\"";
 }
 
 }  // namespace

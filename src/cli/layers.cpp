@@ -72,7 +72,7 @@ Node set_value(const std::string& text, const Where& where) {
 }
 
 void apply_set(Node& root, const std::string& assignment) {
-    const Where where{std::make_shared<const std::string>("--set " + assignment), 0, set_rank};
+    const Where where{std::make_shared<const std::string>(set_label(assignment)), 0, set_rank};
     if (!is_utf8(assignment)) throw InputError(where, "", "a string holds a byte that is not UTF-8");
     const auto equals = assignment.find('=');
     if (equals == std::string::npos || equals == 0)

@@ -204,7 +204,7 @@ std::string describe(const Node& node) {
         case Node::Kind::number: return "the number " + Writer(true).flat(node);
         case Node::Kind::string: {
             const bool fits = node.text.size() <= 60;
-            return "the string " + Writer(true).flat(Node::of(fits ? node.text : node.text.substr(0, 57) + "..."));
+            return "the string " + Writer(true).flat(Node::of(fits ? node.text : head_of(node.text, 57) + "..."));
         }
         case Node::Kind::array: return "an array";
         case Node::Kind::object: return "an object";

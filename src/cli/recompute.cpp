@@ -42,7 +42,7 @@ void check_sets(const std::vector<std::string>& sets) {
         const std::string key = assignment.substr(0, equals);
         const std::string reason = reason_against(key);
         if (!reason.empty())
-            throw InputError("--set " + assignment + ": " + key + " cannot be set in a replay, only optimizer... and " +
+            throw InputError(set_label(assignment) + ": " + key + " cannot be set in a replay, only optimizer... and " +
                              "stop.diverged can: " + reason);
     }
 }
@@ -50,15 +50,15 @@ void check_sets(const std::vector<std::string>& sets) {
 /// The recorded scenario with the other rule.
 Loaded load_changed(const LoggedRun& run, std::vector<std::string> sets) {
     if (run.loaded.scenario.workers.communication.any())
-        throw InputError("--set " + sets.front() + ": the workers of " + run.directory +
+        throw InputError(set_label(sets.front()) + ": the workers of " + run.directory +
                          " take steps of their own (workers.communication), at rates that the recorded messages carry: "
                          "rubato run computes such a run anew");
     if (run.loaded.scenario.protocol.averages() || run.loaded.scenario.protocol.reduces())
-        throw InputError("--set " + sets.front() + ": the workers of " + run.directory +
+        throw InputError(set_label(sets.front()) + ": the workers of " + run.directory +
                          " take steps of their own, at rates that the recorded messages carry: rubato run computes "
                          "such a run anew");
     if (run.loaded.scenario.topology == "sharded")
-        throw InputError("--set " + sets.front() + ": the servers of " + run.directory +
+        throw InputError(set_label(sets.front()) + ": the servers of " + run.directory +
                          " are sharded, for which this is not yet built: rubato run computes such a run anew");
     // Both tell of events in time, which nobody records here.
     sets.emplace_back("trace.events=false");

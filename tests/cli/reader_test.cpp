@@ -1,4 +1,5 @@
 // Every way in which a file can be no JSON, or not the JSON that was meant, gives one clear line.
+#include "cli/json_reader.hpp"
 #include "cli/scratch.hpp"
 
 #include <doctest/doctest.h>
@@ -131,4 +132,21 @@ TEST_CASE("every message is one line") {
         CHECK(!message.empty());
         CHECK(message.find('\n') == std::string::npos);
     }
+}
+
+TEST_CASE("a message about long text shows its beginning and its end, and cuts no character") {
+    const std::string longer(5000, 'x');
+    std::string umlauts;
+    for (int i = 0; i < 3000; ++i) umlauts += "ä";
+    for (const auto& text : {longer, umlauts, "x" + umlauts}) {
+        for (const std::string& message :
+             {error_of(small(), {"workers.groups=\"" + text + "\""}), error_of(small(), {text + "=1"}),
+              error_of(small("\"" + text + "\": 1")), error_of(small("\"name\": \"" + text + "/\""))}) {
+            CHECK(!message.empty());
+            CHECK(message.size() < 1600);
+            CHECK(is_utf8(message));
+        }
+    }
+    CHECK(error_of(small(), {"workers.groups=\"" + longer + "\""}).find(" ...: workers.groups: ") != std::string::npos);
+    CHECK(error_of(small(), {"workers.count=\"" + std::string(100, '8') + "\""}).find(" ... ") == std::string::npos);
 }

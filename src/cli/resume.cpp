@@ -105,9 +105,8 @@ std::string earlier_backend(const std::string& directory) {
 /// Throws InputError for any other.
 void require_to_begin_anew(const std::string& directory, const Loaded& loaded, const std::string& backend) {
     const Node earlier = earlier_scenario(directory);
-    std::vector<std::string> keys;
-    collect(without_comments(identity_tree(loaded.tree)), without_comments(identity_tree(earlier)), "", keys);
-    if (!keys.empty()) refuse_scenario(directory, keys);
+    if (const auto keys = differing_keys(loaded, to_json(earlier, false)); !keys.empty())
+        refuse_scenario(directory, keys);
     if (const std::string other = earlier_backend(directory); !other.empty() && other != backend)
         refuse_backend(directory, other);
     std::error_code error;
@@ -205,8 +204,7 @@ bool ends_alike(const Loaded& loaded, const Node& earlier) {
         const Node* found = tree.find(key);
         return found != nullptr ? without_comments(*found) : Node::object();
     };
-    std::vector<std::string> keys;
-    collect(without_comments(identity_tree(loaded.tree)), without_comments(identity_tree(earlier)), "", keys);
+    auto keys = differing_keys(loaded, to_json(earlier, false));
     collect(part(loaded.tree, "stop"), part(earlier, "stop"), "stop", keys);
     collect(continued_trace(loaded.tree), continued_trace(earlier), "trace", keys);
     return keys.empty();

@@ -59,8 +59,14 @@ int granted_cores(const std::string& root) {
         const auto look = [&](const std::string& where, auto limit_of) {
             limit = std::min(limit, least(mount + where, group, limit_of));
         };
-        if (controllers.empty()) look("", cores_of_cpu_max), look("/unified", cores_of_cpu_max);
-        if (cpu) look("/" + controllers, cores_of_cfs_quota), look("/cpu", cores_of_cfs_quota);
+        if (controllers.empty()) {
+            look("", cores_of_cpu_max);
+            look("/unified", cores_of_cpu_max);
+        }
+        if (cpu) {
+            look("/" + controllers, cores_of_cfs_quota);
+            look("/cpu", cores_of_cfs_quota);
+        }
     }
     return limit < 1e6 ? std::max(1, static_cast<int>(std::ceil(limit))) : 0;
 }

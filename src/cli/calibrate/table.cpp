@@ -81,7 +81,7 @@ bool Table::next() {
 
 void Table::refuse(std::size_t column, const std::string& expectation) const {
     const std::string& cell = text(column);
-    const std::string shown = !is_utf8(cell) ? "bytes that are no UTF-8" : "\"" + cell.substr(0, 60) + "\"";
+    const std::string shown = !is_utf8(cell) ? "bytes that are no UTF-8" : "\"" + head_of(cell, 60) + "\"";
     throw InputError(path_ + ":" + std::to_string(line_) + ": " + columns_[column] + ": expected " + expectation +
                      ", found " + (cell.empty() ? "nothing" : shown));
 }

@@ -139,11 +139,25 @@ class FaultsTest(LaunchTest):
     def test_gradients_that_come_in_vain_keep_no_run_going(self) -> None:
         scenario = endless("admission")
         scenario["protocol"] = {"name": "admission", "admit": "withhold", "bound": 3}
-        # It is stopped while it computes, so that it has a version for whose sake updates are withheld.
         scenario["execution"]["emulate"] = {"slow": {"1": 2000}}
         command = self.command(4, scenario, "run", "--backend", "mpi")
-        status, output, took = self.disturbed(command, self.signal_rank(2, signal.SIGSTOP),
-                                              self.path("run", "updates.csv"))
+        updates = self.path("run", "updates.csv")
+
+        def stop_while_it_computes(process: subprocess.Popen[str]) -> None:
+            """So that it has a version for whose sake updates are withheld: without one, the others rightly go on."""
+            rank = self.rank_process(process.pid, 2)
+            for _ in range(20):
+                os.kill(rank, signal.SIGSTOP)
+                time.sleep(1)
+                size = os.path.getsize(updates)
+                time.sleep(1)
+                if os.path.getsize(updates) == size:
+                    return
+                os.kill(rank, signal.SIGCONT)
+                time.sleep(0.3)
+            self.fail("the rank was never stopped while it computed")
+
+        status, output, took = self.disturbed(command, stop_while_it_computes, updates)
         self.assertEqual(status, 3, output)
         self.assertLess(took, 30)
         self.assertEqual(self.summary("run")["status"], "stalled")

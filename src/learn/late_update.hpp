@@ -9,9 +9,9 @@
 #pragma once
 
 #include "learn/apply.hpp"
+#include "learn/condition.hpp"
 
 #include <atomic>
-#include <condition_variable>
 #include <mutex>
 #include <vector>
 
@@ -78,7 +78,7 @@ private:
     std::size_t share_ = Optimizer::all;  ///< elements that a thread takes at a time
     std::atomic<std::int64_t> done_ = 0;  ///< the last one that has run; changes with the mutex
     std::mutex mutex_;
-    std::condition_variable ran_;
+    Condition ran_;
     std::vector<Pass> passes_;     ///< under way; empty: none
     std::int64_t last_ = 0;        ///< number of the last of them
     std::size_t offset_ = 0;       ///< first element of what they are about

@@ -118,7 +118,7 @@ void Pool::wait(GradientJob& job) {
         if (GradientJob* next = next_for(job))
             compute_here(*next, lock);
         else
-            done_.wait(lock);
+            done_.wait(lock, [&] { return job.state == GradientJob::State::done; });
     }
     lock.unlock();
     close(job);

@@ -2,9 +2,9 @@
 // only when its virtual end is reached, so workers that overlap in virtual time overlap on the machine's cores.
 #pragma once
 
+#include "learn/condition.hpp"
 #include "learn/task.hpp"
 
-#include <condition_variable>
 #include <deque>
 #include <functional>
 #include <memory>
@@ -100,7 +100,7 @@ private:
     std::uint64_t submitted_ = 0;
     std::size_t open_count_ = 0, open_limit_;  ///< of the owner alone, too
     std::mutex mutex_;
-    std::condition_variable work_, done_;
+    Condition work_, done_;
     std::deque<GradientJob*> queue_;                      ///< opened, for any thread
     std::vector<int> homes_;                              ///< by worker: the thread that had its last one
     const std::function<void(int)>* function_ = nullptr;  ///< of run(), which goes before gradients

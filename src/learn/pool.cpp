@@ -50,24 +50,18 @@ void Pool::refill() {
     if (threads_.empty()) return;
     while (!waiting_.empty() && open_count_ < open_limit_) {
         GradientJob& job = **waiting_.begin();
-        job.thread = next_in_stretch();
+        {
+            std::lock_guard lock(mutex_);
+            const auto workers = static_cast<std::size_t>(job.worker) + 1;
+            if (homes_.size() < workers) homes_.resize(workers, nobody);
+            job.thread = std::max(0, homes_[workers - 1]);
+        }
         open(job);
         std::lock_guard lock(mutex_);
         job.state = GradientJob::State::queued;
         queue_.push_back(&job);
         work_.notify_one();
     }
-}
-
-/// As many jobs in a row as are a thread's share of those that are open.
-int Pool::next_in_stretch() {
-    const int thread = stretch_thread_;
-    const std::size_t share = (open_count_ + 1) / static_cast<std::size_t>(threads());
-    if (++stretch_ >= share) {
-        stretch_ = 0;
-        stretch_thread_ = (thread + 1) % threads();
-    }
-    return thread;
 }
 
 void Pool::compute(GradientJob& job, Workspace& workspace) const {
@@ -88,10 +82,10 @@ void Pool::compute_here(GradientJob& job, std::unique_lock<std::mutex>& lock) {
     job.state = GradientJob::State::done;
 }
 
-// Another's last one stands at the end of a stretch, or is the farthest from being waited for.
 GradientJob& Pool::take(int thread) {
-    const auto it = std::ranges::find(queue_, thread, &GradientJob::thread);
-    return take(it == queue_.end() ? queue_.end() - 1 : it, thread);
+    auto it = std::ranges::find_if(
+        queue_, [&](const GradientJob* job) { return is_home(*job, thread) || is_home(*job, nobody); });
+    return take(it == queue_.end() ? queue_.begin() : it, thread);
 }
 
 // Updates that a thread will need for what it has next are run in one go: each of its versions comes of the one before
@@ -99,7 +93,8 @@ GradientJob& Pool::take(int thread) {
 GradientJob& Pool::take(std::deque<GradientJob*>::iterator it, int thread) {
     GradientJob& job = **it;
     it = queue_.erase(it);
-    for (auto order = job.order + 1; it != queue_.end() && (*it)->order == order && (*it)->thread == thread;
+    homes_[static_cast<std::size_t>(job.worker)] = thread;
+    for (auto order = job.order + 1; it != queue_.end() && (*it)->order == order && is_home(**it, thread);
          ++it, ++order)
         job.updates = std::max(job.updates, (*it)->updates);
     return job;

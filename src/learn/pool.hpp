@@ -27,7 +27,7 @@ struct GradientJob {
     Time due = 0;              ///< when it will be waited for
     std::int64_t updates = 0;  ///< number to run late updates to before the weights are read; 0: they are there. When
                                ///< it is begun: also for those submitted next, so far as the same thread had theirs
-    int thread = 0;            ///< that is to compute it, once it is opened; another may
+    int thread = 0;            ///< that had its worker's last job when it is opened; 0 also for its first
     double loss = 0;           ///< result
 
 private:
@@ -66,6 +66,7 @@ public:
 
 private:
     static constexpr std::size_t open_jobs = 4;  ///< for each thread: begun or not, until they are waited for
+    static constexpr int nobody = -1;            ///< no thread
 
     struct ByDue {
         bool operator()(const GradientJob* a, const GradientJob* b) const {
@@ -74,11 +75,13 @@ private:
     };
 
     void loop(int thread);
-    /// The next one in the queue for a thread: those that are meant for it come first.
+    /// The next one in the queue for a thread: its own workers' come first.
     GradientJob& take(int thread);
     GradientJob& take(std::deque<GradientJob*>::iterator it, int thread);
+    bool is_home(const GradientJob& job, int thread) const {
+        return homes_[static_cast<std::size_t>(job.worker)] == thread;
+    }
     void open(GradientJob& job);
-    int next_in_stretch();
     void refill();
     void close(GradientJob& job);
     void compute(GradientJob& job, Workspace& workspace) const;
@@ -95,12 +98,11 @@ private:
     std::unique_ptr<Workspace> workspace_;   ///< the owner's; made when first needed
     std::set<GradientJob*, ByDue> waiting_;  ///< of the owner alone
     std::uint64_t submitted_ = 0;
-    std::size_t open_count_ = 0, open_limit_;  ///< of the owner alone, too, and
-    int stretch_thread_ = 0;                   ///< for which jobs are opened at present,
-    std::size_t stretch_ = 0;                  ///< so many by now
+    std::size_t open_count_ = 0, open_limit_;  ///< of the owner alone, too
     std::mutex mutex_;
     Condition work_, done_;
     std::deque<GradientJob*> queue_;                      ///< opened, for any thread
+    std::vector<int> homes_;                              ///< by worker: the thread that had its last one
     const std::function<void(int)>* function_ = nullptr;  ///< of run(), which goes before gradients
     std::exception_ptr error_;                            ///< of run()
     int next_ = 0, count_ = 0, running_ = 0;

@@ -167,66 +167,79 @@ TEST_CASE("pool: run() does each piece once while gradients wait, and hands on w
     }
 }
 
-namespace {
-
-/// Two threads, the other one at job 0, which it took though it is meant for the owner, until `task.release` is 1; and
-/// seven jobs behind it, in stretches as long as half of those that are open.
-struct Stretches {
+TEST_CASE("pool: a job is begun by the thread that computes it, and goes first to the one that had its worker's last") {
     Held task;
-    std::thread::id owner = std::this_thread::get_id();
-    std::vector<WorkerId> by_owner, by_other;  ///< in the order in which they were begun
-    std::int64_t updates[8] = {};              ///< with which they were begun
-    Pool pool;
-    GradientJob jobs[8];
-    std::vector<int> threads;  ///< that jobs are meant for
+    std::mutex mutex;
+    std::thread::id by[3];
+    Pool pool(task, 2, {}, [&](const GradientJob& job) {
+        const std::lock_guard lock(mutex);
+        by[job.worker] = std::this_thread::get_id();
+    });
+    GradientJob jobs[3];
+    const auto submit = [&](WorkerId worker, std::int64_t waits_for) {
+        jobs[worker].worker = worker;
+        jobs[worker].worker_seq = waits_for;
+        jobs[worker].due = waits_for;
+        pool.submit(jobs[worker]);
+    };
+    const auto owner = std::this_thread::get_id();
+    submit(0, 1);
+    while (task.begun < 1) std::this_thread::yield();
+    submit(1, 0);
+    pool.wait(jobs[1]);
+    CHECK(by[1] == owner);
+    CHECK(by[0] != owner);
+    task.release = 1;
+    pool.wait(jobs[0]);
 
-    Stretches()
-        : pool(task, 2, {}, [this](const GradientJob& job) {
-              (std::this_thread::get_id() == owner ? by_owner : by_other).push_back(job.worker);
-              updates[job.worker] = job.updates;
-          }) {
-        for (WorkerId worker = 0; worker < 8; ++worker) {
-            auto& job = jobs[worker];
-            job.worker = worker;
-            job.worker_seq = worker == 0 ? 1 : 0;
-            job.updates = 100 + worker;
-            pool.submit(job);
-            while (task.begun < 1) std::this_thread::yield();
-        }
-        for (WorkerId worker = 0; worker < 8; ++worker) threads.push_back(jobs[worker].thread);
-    }
-    void wait(std::initializer_list<WorkerId> workers) {
-        for (const WorkerId worker : workers) pool.wait(jobs[worker]);
-    }
-    /// Job 0 ends, and the other thread goes on until it has begun so many.
-    void release(int begun) {
-        task.release = 1;
-        while (task.begun < begun) std::this_thread::yield();
-    }
-};
-
-}  // namespace
-
-TEST_CASE("pool: a job is begun by the thread that computes it; each has its stretch, then the last of another's") {
-    Stretches it;
-    CHECK(it.threads == std::vector{0, 1, 0, 1, 1, 0, 0, 0});
-    it.wait({2, 3, 4});  // by the owner, whoever they are meant for
-    it.release(8);       // those that are left, while the owner does nothing
-    it.wait({0, 1, 5, 6, 7});
-    CHECK(it.by_owner == std::vector<WorkerId>{2, 3, 4});
-    CHECK(it.by_other == std::vector<WorkerId>{0, 1, 7, 6, 5});
+    task.begun = 0;
+    submit(2, 2);  // keeps the other thread busy,
+    while (task.begun < 1) std::this_thread::yield();
+    submit(1, 0);
+    submit(0, 3);  // and here is its own
+    task.release = 2;
+    while (task.begun < 2) std::this_thread::yield();
+    pool.wait(jobs[1]);
+    task.release = 3;
+    pool.wait(jobs[0]);
+    pool.wait(jobs[2]);
+    CHECK(by[1] == owner);
+    CHECK(by[0] != owner);
 }
 
-TEST_CASE("pool: a job is begun with the updates that its thread needs for the next ones of its stretch, too") {
-    Stretches it;
-    it.wait({2, 5, 6, 7});
-    CHECK(it.updates[2] == 102);  // another's stands behind it
-    for (const WorkerId worker : {5, 6, 7}) CHECK(it.updates[worker] == 107);
-    it.release(8);
-    it.wait({0, 1, 3, 4});
-    CHECK(it.by_other == std::vector<WorkerId>{0, 1, 3, 4});
-    CHECK(it.updates[1] == 101);  // the next of its thread's was submitted later than another's
-    for (const WorkerId worker : {3, 4}) CHECK(it.updates[worker] == 104);
+TEST_CASE("pool: a job is begun with the updates that its thread needs for the next ones, too") {
+    Held task;
+    std::int64_t updates[6] = {};
+    Pool pool(task, 2, {}, [&](const GradientJob& job) {
+        if (job.worker > 0) updates[job.worker] = job.updates;  // the owner's alone
+    });
+    GradientJob jobs[6];
+    const auto submit = [&](WorkerId worker, std::int64_t waits_for) {
+        jobs[worker].worker = worker;
+        jobs[worker].worker_seq = waits_for;
+        jobs[worker].updates = 100 + worker;
+        pool.submit(jobs[worker]);
+    };
+    submit(0, 1);
+    while (task.begun < 1) std::this_thread::yield();  // the other thread has enough to do
+    for (const WorkerId worker : {1, 2, 3, 4}) submit(worker, 0);
+    for (const WorkerId worker : {1, 2, 3, 4}) {
+        pool.wait(jobs[worker]);
+        CHECK(updates[worker] == 100 + worker);  // nobody had had those behind it
+    }
+    for (const WorkerId worker : {1, 2, 3, 5, 4}) submit(worker, 0);
+    for (const WorkerId worker : {1, 2, 3, 5, 4}) pool.wait(jobs[worker]);
+    CHECK(updates[1] == 103);
+    CHECK(updates[2] == 103);
+    CHECK(updates[3] == 103);  // the next one may become another thread's
+    CHECK(updates[5] == 105);
+    CHECK(updates[4] == 104);
+    CHECK(jobs[4].thread == 0);
+    task.release = 1;
+    pool.wait(jobs[0]);
+    submit(0, 0);
+    pool.wait(jobs[0]);
+    CHECK(jobs[0].thread == 1);  // which had its last one
 }
 
 TEST_CASE("pool: as many threads as the process may use cores, where none are named") {

@@ -8,6 +8,17 @@
 
 using namespace rubato::learn;
 
+namespace {
+
+/// Of this thread.
+double cpu_seconds() {
+    timespec time{};
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+    return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_nsec) * 1e-9;
+}
+
+}  // namespace
+
 TEST_CASE("two threads take turns, whether the other is soon done or takes long") {
     constexpr int turns = 400;
     std::mutex mutex;
@@ -69,11 +80,6 @@ TEST_CASE("a notification for something else ends no wait, and who waits long le
             changed.notify_all();
         }
     });
-    const auto cpu_seconds = [] {
-        timespec time{};
-        clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
-        return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_nsec) * 1e-9;
-    };
     const double before = cpu_seconds();
     {
         std::unique_lock lock(mutex);
@@ -82,5 +88,33 @@ TEST_CASE("a notification for something else ends no wait, and who waits long le
     }
     // Of 100 ms or more.
     CHECK(cpu_seconds() - before < 0.05);
+    other.join();
+}
+
+TEST_CASE("looks that come to nothing become seldom") {
+    std::mutex mutex;
+    Condition changed;
+    constexpr int waits = 400;
+    int asked = 0, answered = 0;
+    std::thread other([&] {
+        std::unique_lock lock(mutex);
+        while (answered < waits) {
+            lock.unlock();
+            std::this_thread::sleep_for(std::chrono::microseconds(300));
+            lock.lock();
+            answered = asked;
+            changed.notify_one();
+        }
+    });
+    const double before = cpu_seconds();
+    {
+        std::unique_lock lock(mutex);
+        while (asked < waits) {
+            ++asked;
+            changed.wait(lock, [&] { return answered == asked; });
+        }
+    }
+    // With a look of 50 us before each sleep it would be 20 ms.
+    CHECK(cpu_seconds() - before < 0.015);
     other.join();
 }

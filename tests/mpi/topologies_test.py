@@ -9,6 +9,14 @@ from launch import LaunchTest
 from learning import POLICIES, learning
 
 
+def unhurried(protocol: dict) -> dict:
+    """A run of 0.1 s or more, in which all workers take part on a busy machine, too, though nobody waits for them."""
+    return learning(protocol, 4, hidden=30) | {
+        "execution": {"emulate": {"compute": True}},
+        "cluster": {"devices": {"default": {"seconds": {"16": 0.01}}}},
+    }
+
+
 class TopologiesTest(LaunchTest):
     """Each topology but the star, from start to end."""
 
@@ -93,15 +101,13 @@ class TopologiesTest(LaunchTest):
 
     def test_deltas_are_pushed_alone(self) -> None:
         protocol = {"name": "async-diloco", "tau": 3, "delayed_nesterov": 2, "dylu": True}
-        summary = self.run_on("mpi", learning(protocol, 4, hidden=30), "delayed", ranks=5)
+        summary = self.run_on("mpi", unhurried(protocol), "delayed", ranks=5)
         self.assertEqual((summary["backend"], summary["status"]), ("mpi", "finished"))
         self.assert_books("delayed")
         self.assert_replays("delayed", "--weights")
         rounds = self.rows("delayed", "rounds.csv")
         self.assertEqual(len(rounds), summary["updates"])
-        # On a busy machine the others may be through with everything before one has begun.
-        applied = {row["worker"] for row in self.rows("delayed", "workers.csv") if int(row["applied"]) > 0}
-        self.assertEqual({row["worker"] for row in rounds}, applied)
+        self.assertEqual({row["worker"] for row in rounds}, set("0123"))
 
     def test_models_are_handed_on(self) -> None:
         scenario = learning({"name": "gosgd", "tau": 2}, 4, hidden=30) | {"evaluate": {"every_epochs": 0.5}}
@@ -117,7 +123,7 @@ class TopologiesTest(LaunchTest):
         for phases in (1, 2, 3):
             with self.subTest(phases):
                 out = f"phases{phases}"
-                scenario = learning({"name": "mpca", "phases": phases, "split": "bytes", "alpha": 0.1}, 4, hidden=30)
+                scenario = unhurried({"name": "mpca", "phases": phases, "split": "bytes", "alpha": 0.1})
                 summary = self.run_on("mpi", scenario, out, ranks=5)
                 self.assertEqual((summary["backend"], summary["status"]), ("mpi", "finished"))
                 self.assert_books(out)
@@ -128,9 +134,7 @@ class TopologiesTest(LaunchTest):
                 turn = {1: lambda _: 0, 2: lambda version: version % 2, 3: lambda version: (1 - version) % 3}[phases]
                 for row in rounds:
                     self.assertEqual(int(row["shard"]), turn(int(row["version"])))
-                # Not always by all: on a busy machine some are through before another has begun.
-                self.assertTrue(exchanges)
-                self.assertLessEqual({row["worker"] for row in exchanges}, set("0123"))
+                self.assertEqual({row["worker"] for row in exchanges}, set("0123"))
                 self.assertTrue(all(float(row["policy_wait_s"]) == 0 for row in self.rows(out, "workers.csv")))
 
     def test_shards_keep_their_books_and_replay(self) -> None:

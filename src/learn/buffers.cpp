@@ -2,18 +2,10 @@
 
 #include <algorithm>
 #include <iterator>
-#include <new>
 #include <stdexcept>
 #include <string>
 
 namespace rubato::learn {
-
-/// No vector of elements lies in two lines of a cache.
-static constexpr std::align_val_t line{64};
-
-void BufferPool::Free::operator()(float* memory) const {
-    ::operator delete(memory, line);
-}
 
 void BufferPool::refuse(BufferId buffer) {
     throw std::logic_error("buffer " + std::to_string(buffer) + " is used without a reference to it");
@@ -46,20 +38,40 @@ std::span<float> BufferPool::memory(Storage& storage, int thread) {
     Memory& it = storage.memory;
     if (it.begin == nullptr) {
         if (free_memory_.empty()) {
-            memory_.emplace_back(
-                static_cast<float*>(::operator new(static_cast<std::size_t>(elements_) * sizeof(float), line)));
+            memory_.push_back(aligned_floats(static_cast<std::size_t>(elements_)));
             free_memory_.push_back({memory_.back().get(), thread});
         }
         it = take_memory(thread);
     }
     if (thread != none) it.thread = thread;
+    if (storage.factors != nullptr) multiply_out(storage);
     return {it.begin, static_cast<std::size_t>(elements_)};
+}
+
+Factors& BufferPool::factors(BufferId buffer) {
+    Storage& it = at(storage(handle(buffer)));
+    if (it.factors != nullptr) return *it.factors;
+    if (free_factors_.empty()) {
+        factors_.push_back(std::make_unique<Factors>());
+        free_factors_.push_back(factors_.back().get());
+    }
+    it.factors = free_factors_.back();
+    free_factors_.pop_back();
+    return *it.factors;
+}
+
+void BufferPool::multiply_out(Storage& storage) {
+    Factors* factors = std::exchange(storage.factors, nullptr);
+    factors->multiply_out(0, factors->size(), storage.memory.begin);
+    free_factors_.push_back(factors);
+    ++multiplied_out_;
 }
 
 void BufferPool::leave(std::int32_t storage) {
     auto& left = at(storage);
     if (--left.handles > 0) return;
     if (left.memory.begin != nullptr) free_memory_.push_back(std::exchange(left.memory, {}));
+    if (left.factors != nullptr) free_factors_.push_back(std::exchange(left.factors, nullptr));
     free_storages_.push_back(storage);
 }
 

@@ -9,6 +9,8 @@
 #pragma once
 
 #include "core/types.hpp"
+#include "learn/aligned.hpp"
+#include "learn/factors.hpp"
 
 #include <cstddef>
 #include <memory>
@@ -77,6 +79,13 @@ public:
     /// Whether nothing else leads to these contents.
     bool sole(Contents held) const { return storages_[static_cast<std::size_t>(held.storage)].handles == 1; }
     std::span<float> data(Contents held) { return memory(at(held.storage), none); }
+    /// Factors to be filled in, which are the contents of the handle from now on, until somebody asks for its data():
+    /// then they are multiplied out.
+    Factors& factors(BufferId buffer);
+    /// The contents as they are, where nobody has asked for data(); otherwise null.
+    const Factors* factors(Contents held) const { return storages_[static_cast<std::size_t>(held.storage)].factors; }
+    /// How often factors were multiplied out.
+    std::int64_t multiplied_out() const { return multiplied_out_; }
     /// Gives the memory of `from`, with what is in it, to `to`; what `from` holds is unspecified then.
     void move(Contents from, Contents to) { std::swap(at(from.storage).memory, at(to.storage).memory); }
 
@@ -97,12 +106,9 @@ private:
         int thread = none;  ///< that was to use it last
     };
     struct Storage {
-        std::int32_t handles = 0;  ///< and holds
-        Memory memory;             ///< null until the contents are asked for
-    };
-
-    struct Free {
-        void operator()(float* memory) const;
+        std::int32_t handles = 0;    ///< and holds
+        Memory memory;               ///< null until the contents are asked for
+        Factors* factors = nullptr;  ///< the contents, instead
     };
 
     Handle& handle(BufferId buffer) {
@@ -130,6 +136,7 @@ private:
     std::span<float> memory(Storage& storage, int thread);
     /// Out of the free ones: of the most recent, the last one that was meant for this thread; else the last one.
     Memory take_memory(int thread);
+    void multiply_out(Storage& storage);
     void leave(std::int32_t storage);
 
     std::int64_t elements_ = 0;
@@ -138,8 +145,11 @@ private:
     std::vector<BufferId> free_handles_;
     std::vector<Storage> storages_;
     std::vector<std::int32_t> free_storages_;
-    std::vector<std::unique_ptr<float[], Free>> memory_;
+    std::vector<AlignedFloats> memory_;
     std::vector<Memory> free_memory_;  ///< the last one was given up last
+    std::vector<std::unique_ptr<Factors>> factors_;
+    std::vector<Factors*> free_factors_;
+    std::int64_t multiplied_out_ = 0;
 };
 
 }  // namespace rubato::learn

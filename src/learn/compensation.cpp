@@ -59,8 +59,8 @@ int Compensation::arrays() const {
     return 0;
 }
 
-void Compensation::correct(const Summand& summand, const float* now, const Block& block, float* out) const {
-    const float* g = summand.gradient + block.first;
+void Compensation::correct(const Summand& summand, const float* g, const float* now, const Block& block,
+                           float* out) const {
     const float* then = summand.then == nullptr ? nullptr : summand.then + block.first;
     float* s = nullptr;
     if (adaptive_) {

@@ -9,13 +9,16 @@
 
 namespace rubato::learn {
 
+class Factors;
+
 /// One summand: factor * gradient, as the rule has it.
 struct Summand {
-    const float* gradient = nullptr;
+    const float* gradient = nullptr;  ///< or `factors`
     float factor = 1;
     /// Weights that it was computed on; null: the present ones, or the rule looks at none.
     const float* then = nullptr;
-    WorkerId worker = -1;  ///< whose gradient it is; -1: a sum, left as it is
+    WorkerId worker = -1;              ///< whose gradient it is; -1: a sum, left as it is
+    const Factors* factors = nullptr;  ///< of the gradient, all of it; not for a fold
 };
 
 /// Element by element, in float32 and in this order:
@@ -50,9 +53,9 @@ public:
         std::size_t first = 0, n = 0;
         Version steps = 0;
     };
-    /// out = what the rule makes of elements [first, first + n) of the summand's gradient, without its factor. now:
-    /// [n], the present weights of the block.
-    void correct(const Summand& summand, const float* now, const Block& block, float* out) const;
+    /// out = what the rule makes of a block of the summand's gradient, without its factor. gradient, now: [n], elements
+    /// [first, first + n) of the gradient and of the present weights.
+    void correct(const Summand& summand, const float* gradient, const float* now, const Block& block, float* out) const;
     /// A step has been taken from `old` to `made`, both [n].
     void watch(const float* old, const float* made, float rate, const Block& block) const;
 

@@ -20,6 +20,7 @@ struct Layer {
 struct DenseScratch : Scratch {
     std::vector<std::vector<float>> activations;
     std::vector<float> slopes[2];
+    Factors factors;
     int capacity = 0;
 };
 
@@ -68,25 +69,29 @@ public:
     double gradient(const float* weights, const float* images, const std::uint8_t* labels, int count, float* gradient,
                     Scratch& scratch) const override {
         auto& memory = static_cast<DenseScratch&>(scratch);
-        forward(weights, images, count, memory);
-        float* slope = memory.activations.back().data();
-        const double loss = softmax_loss(slope, labels, count, classes_, 1.0f / static_cast<float>(count));
-        for (std::size_t l = layers_.size(); l-- > 0;) {
-            const Layer& layer = layers_[l];
-            const float* input = l == 0 ? images : memory.activations[l - 1].data();
-            const ConstMatrixMap dy(slope, count, layer.outputs);
-            const ConstMatrixMap x(input, count, layer.inputs);
-            MatrixMap(gradient + layer.weights, layer.outputs, layer.inputs).noalias() = dy.transpose() * x;
-            sum_rows(slope, count, layer.outputs, gradient + layer.biases);
-            if (l == 0) break;
-            scratch.tell(layer.weights);
-            float* below = memory.slopes[l % 2].data();
-            const ConstMatrixMap w(weights + layer.weights, layer.outputs, layer.inputs);
-            MatrixMap(below, count, layer.inputs).noalias() = dy * w;
-            for (std::int64_t i = 0; i < std::int64_t{count} * layer.inputs; i++)
-                below[i] = input[i] > 0 ? below[i] : 0;
-            slope = below;
+        const Layer& first = layers_.front();
+        double loss = 0;
+        const float* slope = backward(weights, images, labels, count, gradient + first.biases, memory, loss);
+        if (has_factors(count)) {
+            memory.factors.set(slope, images, count, first.outputs, first.inputs);
+            memory.factors.multiply_out(0, static_cast<std::size_t>(first.biases), gradient);
+        } else {
+            outer_product(slope, images, count, first, gradient);
         }
+        return loss;
+    }
+
+    bool has_factors(int count) const override {
+        return Factors::pay(count, layers_.front().outputs, layers_.front().inputs);
+    }
+    double gradient(const float* weights, const float* images, const std::uint8_t* labels, int count, Factors& factors,
+                    Scratch& scratch) const override {
+        const Layer& first = layers_.front();
+        const auto rest = factors.rest(static_cast<std::size_t>(parameters_ - first.biases));
+        double loss = 0;
+        const float* slope =
+            backward(weights, images, labels, count, rest.data(), static_cast<DenseScratch&>(scratch), loss);
+        factors.set(slope, images, count, first.outputs, first.inputs);
         return loss;
     }
 
@@ -98,6 +103,38 @@ public:
     }
 
 private:
+    /// All of the gradient but the matrix of the first layer: the elements behind it. Returns the slope of that layer's
+    /// outputs, [count][outputs].
+    const float* backward(const float* weights, const float* images, const std::uint8_t* labels, int count,
+                          float* behind, DenseScratch& memory, double& loss) const {
+        forward(weights, images, count, memory);
+        float* slope = memory.activations.back().data();
+        loss = softmax_loss(slope, labels, count, classes_, 1.0f / static_cast<float>(count));
+        const std::int64_t first = layers_.front().biases;
+        for (std::size_t l = layers_.size() - 1; l > 0; l--) {
+            const Layer& layer = layers_[l];
+            const float* input = memory.activations[l - 1].data();
+            outer_product(slope, input, count, layer, behind + layer.weights - first);
+            sum_rows(slope, count, layer.outputs, behind + layer.biases - first);
+            memory.tell(layer.weights);
+            float* below = memory.slopes[l % 2].data();
+            const ConstMatrixMap dy(slope, count, layer.outputs);
+            const ConstMatrixMap w(weights + layer.weights, layer.outputs, layer.inputs);
+            MatrixMap(below, count, layer.inputs).noalias() = dy * w;
+            for (std::int64_t i = 0; i < std::int64_t{count} * layer.inputs; i++)
+                below[i] = input[i] > 0 ? below[i] : 0;
+            slope = below;
+        }
+        sum_rows(slope, count, layers_.front().outputs, behind);
+        return slope;
+    }
+
+    static void outer_product(const float* slope, const float* input, int count, const Layer& layer, float* out) {
+        const ConstMatrixMap dy(slope, count, layer.outputs);
+        const ConstMatrixMap x(input, count, layer.inputs);
+        MatrixMap(out, layer.outputs, layer.inputs).noalias() = dy.transpose() * x;
+    }
+
     void reserve(int count, DenseScratch& memory) const {
         if (count <= memory.capacity) return;
         memory.capacity = count;

@@ -42,20 +42,30 @@ void LateUpdate::defer(const Update& update, const Actions& actions, BufferId to
 
 const BufferPool::Contents* LateUpdate::spent(const Waiting& it) const {
     if (it.job.steps.empty()) return nullptr;
+    if (it.multiplies) return pool_.sole(it.from) ? &it.from : nullptr;
     for (std::int32_t i = it.job.steps.front().part_count; i-- > 0;)
         if (const auto& gradient = it.gradients[static_cast<std::size_t>(i)]; pool_.sole(gradient)) return &gradient;
     return nullptr;
 }
 
+bool LateUpdate::multiplies(const Waiting& it) const {
+    return alone() && it.count == 0 && std::ranges::any_of(it.gradients, [&](const auto& gradient) {
+               return gradient.storage >= 0 && pool_.factors(gradient) != nullptr;
+           });
+}
+
 void LateUpdate::resolve(Waiting& it) {
     UpdateJob& job = it.job;
+    it.multiplies = multiplies(it);
     const auto part = [&](auto whole) { return part_of(whole, static_cast<std::int64_t>(job.offset), it.count); };
     job.from = part(std::span<const float>(pool_.data(it.from)));
     for (std::size_t i = 0; i < it.gradients.size(); ++i) {
-        job.summands[i].gradient = pool_.data(it.gradients[i]).data() + job.offset;
+        Summand& summand = job.summands[i];
+        summand.factors = it.multiplies ? pool_.factors(it.gradients[i]) : nullptr;
+        if (summand.factors == nullptr) summand.gradient = pool_.data(it.gradients[i]).data() + job.offset;
         if (it.then[i].storage >= 0) job.summands[i].then = pool_.data(it.then[i]).data();
     }
-    if (const auto* gradient = spent(it)) pool_.move(*gradient, it.to);
+    if (const auto* memory = spent(it)) pool_.move(*memory, it.to);
     job.to = part(pool_.data(it.to));
     it.steps.clear();
     it.steps.reserve(job.steps.size());
@@ -88,7 +98,7 @@ std::int64_t LateUpdate::needed_for(BufferId weights) {
     let_go();
     for (std::int64_t number = deferred_; number > let_go_; --number) {
         if (!pool_.stands_for(weights, at(number).to)) continue;
-        if (share_ == Optimizer::all) number = deferred_;  // a thread that is alone
+        if (alone() && !multiplies(at(number))) number = deferred_;
         allow(number);
         return number;
     }
@@ -100,9 +110,10 @@ void LateUpdate::begin(std::int64_t number) {
     last_ = done_;
     const Waiting& first = at(last_ + 1);
     const auto alike = [&](const Waiting& it) {
-        return it.job.offset == first.job.offset && it.job.to.size() == first.job.to.size();
+        return it.job.offset == first.job.offset && it.job.to.size() == first.job.to.size() && !it.multiplies;
     };
-    while (last_ < number && alike(at(last_ + 1))) passes_.push_back(at(++last_).pass);
+    passes_.push_back(at(++last_).pass);
+    while (!first.multiplies && last_ < number && alike(at(last_ + 1))) passes_.push_back(at(++last_).pass);
     offset_ = first.job.offset;
     const std::size_t size = first.job.to.size();
     next_ = 0;

@@ -50,12 +50,17 @@ private:
         UpdateJob job;
         std::int64_t count = 0;  ///< elements that it is about; 0: all
         std::vector<StepInput> steps;
-        Pass pass;  ///< once it may be run
+        Pass pass;                ///< once it may be run
+        bool multiplies = false;  ///< and whether it multiplies a gradient out
     };
 
     Waiting& at(std::int64_t number) { return waiting_[static_cast<std::size_t>(number) % most]; }
-    /// The gradient that a new version may be written over: of the first step, and nobody else's; null: none.
+    /// What a new version may be written over, where nobody else holds it: a gradient of the first step; where it is
+    /// multiplied out, the old version. Null: none.
     const BufferPool::Contents* spent(const Waiting& it) const;
+    bool alone() const { return share_ == Optimizer::all; }
+    /// Whether it multiplies a gradient out.
+    bool multiplies(const Waiting& it) const;
     void resolve(Waiting& it);
     /// Updates up to this one may be run.
     void allow(std::int64_t number);

@@ -2,11 +2,13 @@
 #pragma once
 
 #include "learn/dataset.hpp"
+#include "learn/factors.hpp"
 
 #include <cstdint>
 #include <functional>
 #include <memory>
 #include <span>
+#include <stdexcept>
 #include <vector>
 
 namespace rubato::learn {
@@ -44,6 +46,13 @@ public:
     /// images: [count][channels][height][width]; labels: [count]; weights, gradient: [parameters].
     virtual double gradient(const float* weights, const float* images, const std::uint8_t* labels, int count,
                             float* gradient, Scratch& scratch) const = 0;
+
+    /// Whether the gradient over so many samples is smaller as factors.
+    virtual bool has_factors(int) const { return false; }
+    /// As above, where it has: what they are multiplied out to has the same bits.
+    virtual double gradient(const float*, const float*, const std::uint8_t*, int, Factors&, Scratch&) const {
+        throw std::logic_error("a network without factors was asked for them");
+    }
 
     /// Loss and errors of `count` >= 1 samples.
     virtual Score score(const float* weights, const float* images, const std::uint8_t* labels, int count,

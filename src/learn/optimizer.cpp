@@ -1,6 +1,7 @@
 #include "learn/optimizer.hpp"
 
 #include "learn/descent.hpp"
+#include "learn/factors.hpp"
 
 #include <algorithm>
 #include <cassert>
@@ -59,16 +60,22 @@ void Optimizer::restore(std::span<const float> state) {
 }
 
 /// The direction of one step for elements [first, first + n): a gradient itself where it may be used as it is.
-const float* Optimizer::direction(const StepInput& step, const float* now, std::size_t first, std::size_t n, float* sum,
-                                  float* one) {
+const float* Optimizer::direction(const StepInput& step, const float* now, std::size_t first, std::size_t n,
+                                  const Blocks& at) {
+    float* const sum = at.sum;
     if (step.summands.empty()) {
         std::fill_n(sum, n, 0.0f);
         return sum;
     }
     const auto as_ruled = [&](const Summand& part) -> const float* {
-        if (!compensation_.concerns(part)) return part.gradient + first;
-        compensation_.correct(part, now, block_at(first, n, step.number - 1), one);
-        return one;
+        const float* gradient = at.product;
+        if (part.factors != nullptr)
+            part.factors->multiply_out(first, n, at.product);
+        else
+            gradient = part.gradient + first;
+        if (!compensation_.concerns(part)) return gradient;
+        compensation_.correct(part, gradient, now, block_at(first, n, step.number - 1), at.one);
+        return at.one;
     };
     const Summand& head = step.summands.front();
     const float* gradient = as_ruled(head);
@@ -103,6 +110,17 @@ void Optimizer::descend(const StepInput& step, float* to, const float* from, con
     decoupled_ ? with(DecoupledDecay{decay_}) : with(CoupledDecay{decay_});
 }
 
+/// One of those that a pass multiplies out; all are cut alike.
+static const Factors* factors_of(const Pass& pass) {
+    for (const StepInput& step : pass.steps)
+        for (const Summand& part : step.summands)
+            if (part.factors != nullptr) return part.factors;
+    return nullptr;
+}
+
+Optimizer::Blocks::Blocks(std::size_t n)
+    : memory(aligned_floats(4 * n)), sum(memory.get()), one(sum + n), before(one + n), product(before + n) {}
+
 void Optimizer::apply(std::span<const Pass> passes, std::size_t offset, std::size_t first, std::size_t count) {
     have_state();
     const std::size_t size = passes.empty() ? 0 : passes.front().to.size();
@@ -110,25 +128,29 @@ void Optimizer::apply(std::span<const Pass> passes, std::size_t offset, std::siz
     assert(offset + size <= parameters_);
     assert(size == parameters_ || passes.empty() || !looks_at_weights());
     const std::size_t end = count < size ? std::min(size, first + count) : size;
-    for (; first < end; first += block) {
-        const std::size_t n = std::min(block, end - first);
-        for (const Pass& pass : passes) apply_block(pass, first, n, offset);
+    const Factors* factors = passes.empty() ? nullptr : factors_of(passes.front());
+    assert(std::ranges::all_of(passes,
+                               [&](const Pass& it) { return (factors_of(it) != nullptr) == (factors != nullptr); }));
+    const Blocks at(std::min(size, factors != nullptr ? std::max(factors->piece(), block) : block));
+    while (first < end) {
+        const std::size_t n = std::min(end, factors != nullptr ? factors->end_of_piece(first) : first + block) - first;
+        for (const Pass& pass : passes) apply_block(pass, first, n, offset, at);
+        first += n;
     }
 }
 
-void Optimizer::apply_block(const Pass& pass, std::size_t first, std::size_t n, std::size_t offset) {
-    float sum[block], one[block], before[block];
+void Optimizer::apply_block(const Pass& pass, std::size_t first, std::size_t n, std::size_t offset, const Blocks& at) {
     float* w = pass.to.data() + first;
     const float* old = pass.from.data() + first;
     if (pass.steps.empty() && old != w) std::memcpy(w, old, n * sizeof(float));
     for (const StepInput& step : pass.steps) {
-        const float* d = direction(step, old, first, n, sum, one);
+        const float* d = direction(step, old, first, n, at);
         if (!compensation_.watches_steps()) {
             descend(step, w, old, d, offset + first, n);
         } else {
-            std::copy_n(old, n, before);
-            descend(step, w, before, d, first, n);
-            compensation_.watch(before, w, static_cast<float>(step.learning_rate), block_at(first, n, 0));
+            std::copy_n(old, n, at.before);
+            descend(step, w, at.before, d, first, n);
+            compensation_.watch(at.before, w, static_cast<float>(step.learning_rate), block_at(first, n, 0));
         }
         old = w;
     }
@@ -142,7 +164,7 @@ void Optimizer::fold_in(std::span<float> accumulator, const Summand& summand, bo
         const std::size_t n = std::min(block, accumulator.size() - at);
         const float* gradient = summand.gradient + at;
         if (compensation_.concerns(summand)) {
-            compensation_.correct(summand, weights.data() + at, block_at(at, n, version), one);
+            compensation_.correct(summand, gradient, weights.data() + at, block_at(at, n, version), one);
             gradient = one;
         }
         float* out = accumulator.data() + at;

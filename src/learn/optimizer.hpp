@@ -3,6 +3,7 @@
 
 #include "core/action.hpp"
 #include "core/scenario.hpp"
+#include "learn/aligned.hpp"
 #include "learn/compensation.hpp"
 
 #include <span>
@@ -49,8 +50,8 @@ void descend_plainly(std::span<float> to, std::span<const float> from, std::span
 ///            w -= rate / (1 - beta1^number) * m / (sqrt(v / (1 - beta2^number)) + epsilon)
 class Optimizer {
 public:
-    /// Elements that are dealt with at a time: weights, an array of state and direction of one block (48 KiB) stay in
-    /// the first or second level cache from step to step.
+    /// Elements that are dealt with at a time where no gradient is multiplied out: weights, an array of state and
+    /// direction of one block (48 KiB) stay in the first or second level cache from step to step.
     static constexpr std::size_t block = 4096;
     static constexpr std::size_t all = static_cast<std::size_t>(-1);
 
@@ -59,7 +60,7 @@ public:
     /// All passes in one go over the weights, with the bits of one after the other.
     /// offset: of the weights they are about the part that begins there, and so are `from`, `to` and gradients,
     /// all of one length; a rule that looks at weights wants all.
-    /// first, count: elements of that part that are made.
+    /// first, count: elements of that part that are made; all, where gradients are factors.
     /// What does not overlap may be applied from several threads after prepare(), beside a fold_in() that looks at no
     /// weights.
     void apply(std::span<const Pass> passes, std::size_t offset = 0, std::size_t first = 0, std::size_t count = all);
@@ -90,10 +91,15 @@ private:
     Compensation::Block block_at(std::size_t first, std::size_t n, Version steps) {
         return {array(own_arrays_), parameters_, first, n, steps};
     }
-    const float* direction(const StepInput& step, const float* now, std::size_t first, std::size_t n, float* sum,
-                           float* one);
+    /// Memory for a block each.
+    struct Blocks {
+        explicit Blocks(std::size_t n);
+        AlignedFloats memory;
+        float *sum, *one, *before, *product;
+    };
+    const float* direction(const StepInput& step, const float* now, std::size_t first, std::size_t n, const Blocks& at);
     /// Elements [first, first + n) of a pass, whose first one is `offset` in the state.
-    void apply_block(const Pass& pass, std::size_t first, std::size_t n, std::size_t offset);
+    void apply_block(const Pass& pass, std::size_t first, std::size_t n, std::size_t offset, const Blocks& at);
     /// first: in the state.
     void descend(const StepInput& step, float* to, const float* from, const float* d, std::size_t first, std::size_t n);
 

@@ -67,7 +67,9 @@ void Pool::refill() {
 void Pool::compute(GradientJob& job, Workspace& workspace) const {
     try {
         if (begin_) begin_(job);
-        job.loss = task_.gradient(job.weights, job.worker, job.worker_seq, job.batch, job.gradient, workspace);
+        job.loss = job.factors != nullptr
+                       ? task_.gradient(job.weights, job.worker, job.worker_seq, job.batch, *job.factors, workspace)
+                       : task_.gradient(job.weights, job.worker, job.worker_seq, job.batch, job.gradient, workspace);
     } catch (...) {
         job.error = std::current_exception();
     }

@@ -20,6 +20,7 @@ namespace rubato::learn {
 struct GradientJob {
     std::span<const float> weights;  ///< these may be filled in when the job is opened,
     std::span<float> gradient;
+    Factors* factors = nullptr;  ///< to be made instead of the gradient's elements; the opener says so each time
     BufferId weights_buffer = no_buffer, gradient_buffer = no_buffer;  ///< from here
     WorkerId worker = 0;
     std::int64_t worker_seq = 0;

@@ -69,15 +69,13 @@ public:
 
     double gradient(std::span<const float> weights, WorkerId worker, std::int64_t, const Batch& batch,
                     std::span<float> gradient, Workspace& workspace) const override {
-        assert(batch.count >= 1);
-        auto& memory = static_cast<ClassifierWorkspace&>(workspace);
-        memory.ids.resize(static_cast<std::size_t>(batch.count));
-        sampler_.sample_ids(worker, batch, memory.ids);
-        collect(data_.train, memory.ids, memory);
-        memory.scratch->on_layers = &workspace.on_layers;
-        return network_->gradient(weights.data(), memory.images.data(), memory.labels.data(), batch.count,
-                                  gradient.data(), *memory.scratch) /
-               batch.count;
+        return gradient_into(gradient.data(), weights, worker, batch, workspace);
+    }
+
+    bool has_factors(int count) const override { return network_->has_factors(count); }
+    double gradient(std::span<const float> weights, WorkerId worker, std::int64_t, const Batch& batch, Factors& factors,
+                    Workspace& workspace) const override {
+        return gradient_into(factors, weights, worker, batch, workspace);
     }
 
     Metrics evaluate(std::span<const float> weights, Parallel& parallel) const override {
@@ -96,6 +94,21 @@ public:
     }
 
 private:
+    /// to: elements or factors.
+    template <class To>
+    double gradient_into(To&& to, std::span<const float> weights, WorkerId worker, const Batch& batch,
+                         Workspace& workspace) const {
+        assert(batch.count >= 1);
+        auto& memory = static_cast<ClassifierWorkspace&>(workspace);
+        memory.ids.resize(static_cast<std::size_t>(batch.count));
+        sampler_.sample_ids(worker, batch, memory.ids);
+        collect(data_.train, memory.ids, memory);
+        memory.scratch->on_layers = &workspace.on_layers;
+        return network_->gradient(weights.data(), memory.images.data(), memory.labels.data(), batch.count, to,
+                                  *memory.scratch) /
+               batch.count;
+    }
+
     void collect(const Samples& samples, std::span<const std::int32_t> ids, ClassifierWorkspace& memory) const {
         memory.images.resize(ids.size() * static_cast<std::size_t>(data_.shape.size()));
         memory.labels.resize(ids.size());

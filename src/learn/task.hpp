@@ -8,10 +8,13 @@
 #include <functional>
 #include <memory>
 #include <span>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
 namespace rubato::learn {
+
+class Factors;
 
 /// Scratch memory of one gradient in computation; one a thread, made by Task::workspace, reused from call to call.
 class Workspace {
@@ -47,6 +50,13 @@ public:
     /// weights, gradient: [parameters]. The same bits for the same arguments, whatever thread calls.
     virtual double gradient(std::span<const float> weights, WorkerId worker, std::int64_t worker_seq,
                             const Batch& batch, std::span<float> gradient, Workspace& workspace) const = 0;
+
+    /// Whether a gradient over so many samples is smaller as factors.
+    virtual bool has_factors(int) const { return false; }
+    /// The same where it is: multiplied out, they have the bits of the above.
+    virtual double gradient(std::span<const float>, WorkerId, std::int64_t, const Batch&, Factors&, Workspace&) const {
+        throw std::logic_error("a task without factors was asked for them");
+    }
 
     /// Figures over the validation and test samples; the same bits whatever `parallel` does.
     virtual Metrics evaluate(std::span<const float> weights, Parallel& parallel) const = 0;

@@ -44,12 +44,7 @@ Run::Run(const RunInput& input, Network& network, const Placement& placement)
             std::make_unique<learn::Optimizer>(scenario_.optimizer, input.task->parameters(), scenario_.lambda());
         late_ = std::make_unique<learn::LateUpdate>(buffers_, *optimizer_, kept_);
         pool_ = std::make_unique<learn::Pool>(
-            *input.task, scenario_.pool_threads,
-            [this](learn::GradientJob& job) {
-                job.updates = late_->needed_for(job.weights_buffer);
-                job.weights = buffers_.data(job.weights_buffer, job.thread);
-                job.gradient = buffers_.data(job.gradient_buffer, job.thread);
-            },
+            *input.task, scenario_.pool_threads, [this](learn::GradientJob& job) { open(job); },
             [this](const learn::GradientJob& job) { late_->run_to(job.updates); });
         late_->share_among(pool_->threads());
     }
@@ -70,6 +65,17 @@ Run::Run(const RunInput& input, Network& network, const Placement& placement)
     for (Time* moving : {&servers_.front().receiving_ns, &servers_.front().sending_ns})
         *moving = std::max<Time>(0, *moving);
     if (optimizer_ && !needs_.replicas) optimizer_->restore(input.resume->velocity);
+}
+
+// One thread leaves gradients as factors, as long as nobody has wanted to have one multiplied out: then others will be,
+// too. Several threads would have to multiply out more at a time than they can share without waiting for one another.
+void Run::open(learn::GradientJob& job) {
+    job.updates = late_->needed_for(job.weights_buffer);
+    job.weights = buffers_.data(job.weights_buffer, job.thread);
+    const bool factors =
+        pool_->threads() == 1 && buffers_.multiplied_out() == 0 && input_.task->has_factors(job.batch.count);
+    job.factors = factors ? &buffers_.factors(job.gradient_buffer) : nullptr;
+    if (!factors) job.gradient = buffers_.data(job.gradient_buffer, job.thread);
 }
 
 trace::DriverReport Run::go() {

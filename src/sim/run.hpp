@@ -66,6 +66,8 @@ private:
         double value;
     };
 
+    /// Gives a gradient that is about to be computed its weights and memory.
+    void open(learn::GradientJob& job);
     void start_roles();
     void resume_evaluations();
     /// Fetches what an event of the role will touch: with thousands of workers it is in no cache.

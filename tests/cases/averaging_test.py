@@ -58,6 +58,12 @@ def learning(protocol: dict | None = None, **more: object) -> dict:
             "evaluate": {"every_epochs": 1}, "trace": {"events": True}, **more}
 
 
+def unhurried(protocol: dict) -> dict:
+    """A run of 0.1 s or more, in which all workers take part on a busy machine, too, though nobody waits for them."""
+    return learning(protocol, execution={"emulate": {"compute": True}},
+                    cluster={"devices": {"default": {"seconds": {"10": 0.004}}}})
+
+
 class Averaging(Case):
     """Each test runs the program on scenarios of its own."""
 
@@ -90,24 +96,28 @@ class Averaging(Case):
     def test_deltas_are_pushed_and_runs_replay(self) -> None:
         for backend in ("sim", "local"):
             for more in ({}, {"delayed_nesterov": 1, "push_counts": "whole", "dylu": True, "outer_learning_rate": 0.3}):
-                run = self.run_scenario(learning({"name": "async-diloco", "tau": 4, **more}), "--backend", backend)
+                run = self.run_scenario(unhurried({"name": "async-diloco", "tau": 4, **more}), "--backend", backend)
                 self.assertIn("the same final weights", self.call("replay", run, "--weights").stdout)
                 summary, rounds = self.summary(run), self.rows(run, "rounds.csv")
                 self.assertEqual(len(rounds), summary["updates"])
                 self.assertEqual({int(row["worker"]) for row in rounds}, {0, 1, 2})
                 self.assertEqual(summary["gradients"]["applied"], sum(int(row["steps"]) for row in rounds))
                 if not more:
-                    self.assert_as_many_steps_as_are_left(rounds, total=3 * 480 // 10)
+                    self.assert_as_many_steps_as_are_left(rounds, total=3 * 480 // 10, waits=True)
+                    if backend == "sim":
+                        self.assertEqual({row["steps"] for row in rounds[:-3]}, {"4"})
 
-    def assert_as_many_steps_as_are_left(self, rounds: list[dict], total: int) -> None:
-        """tau = 4 of them, and in the end a worker's third of what is left when it is given the model: after the round
-        that it had before, and before the one that it has now, is taken in."""
-        taken, then = 0, Counter()
+    def assert_as_many_steps_as_are_left(self, rounds: list[dict], total: int, waits: bool) -> None:
+        """tau = 4 of them, and in the end a worker's third of what is left when it is given the model. What it knew
+        then: its own rounds up to the one before, or, where it does not wait for an answer, the one before that; at
+        most all that came before this round, and what the two others had begun: a round each, or two."""
+        taken, known = 0, {row["worker"]: [0] * (1 if waits else 2) for row in rounds}
         for row in rounds:
-            most, least = (min(4, max(1, -(-(total - so_far) // 3))) for so_far in (then[row["worker"]], taken))
-            self.assertTrue(least <= int(row["steps"]) <= most, row)
+            least, most = (min(4, max(1, -(-(total - then) // 3)))
+                           for then in (taken + 8 * (1 if waits else 2), known[row["worker"]][0]))
+            self.assertTrue(least <= int(row["steps"]) <= most, (row, least, most))
             taken += int(row["steps"])
-            then[row["worker"]] = taken
+            known[row["worker"]] = [*known[row["worker"]][1:], taken]
 
     def test_models_are_handed_on_and_runs_replay(self) -> None:
         for backend in ("sim", "local"):
@@ -126,13 +136,16 @@ class Averaging(Case):
 
     def test_elastic_runs_replay_and_have_a_row_an_exchange(self) -> None:
         for backend in ("sim", "local"):
-            run = self.run_scenario(learning({"name": "easgd", "tau": 4}), "--backend", backend)
+            run = self.run_scenario(unhurried({"name": "easgd", "tau": 4}), "--backend", backend)
             self.assertIn("the same final weights", self.call("replay", run, "--weights").stdout)
             summary, rounds = self.summary(run), self.rows(run, "rounds.csv")
             self.assertEqual(len(rounds), summary["updates"])
             self.assertEqual({row["workers"] for row in rounds}, {"1"})
             self.assertEqual({int(row["worker"]) for row in rounds}, {0, 1, 2})
-            self.assertEqual(summary["gradients"]["applied"], 4 * len(rounds))
+            self.assertEqual(summary["gradients"]["applied"], sum(int(row["steps"]) for row in rounds))
+            self.assert_as_many_steps_as_are_left(rounds, total=3 * 480 // 10, waits=False)
+            if backend == "sim":
+                self.assertEqual({row["steps"] for row in rounds}, {"4"})
 
     def test_books_count_steps_and_rounds_versions(self) -> None:
         run = self.run_scenario(learning())

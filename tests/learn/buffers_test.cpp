@@ -3,8 +3,10 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <stdexcept>
+#include <vector>
 
 using namespace rubato;
 using namespace rubato::learn;
@@ -90,4 +92,35 @@ TEST_CASE("buffers: what is held outlives its handle, and its memory can become 
     pool.drop(to);
     pool.release(weights);
     CHECK(pool.outstanding() == 0);
+}
+
+TEST_CASE("buffers: factors are contents, multiplied out when somebody asks for the elements, once for all handles") {
+    BufferPool pool(7);
+    const float slope[] = {1, 2}, input[] = {3, 4, 5};
+    const auto fill = [&](BufferId buffer) {
+        Factors& factors = pool.factors(buffer);
+        factors.rest(1)[0] = 9;
+        factors.set(slope, input, 1, 2, 3);
+        return &factors;
+    };
+    const BufferId gradient = pool.allocate();
+    const Factors* factors = fill(gradient);
+    const BufferId sent = pool.share(gradient, 0);
+    const auto held = pool.hold(gradient);
+    pool.release(gradient);
+    CHECK(pool.factors(held) == factors);
+    CHECK(pool.multiplied_out() == 0);
+    const std::vector<float> expected{3, 4, 5, 6, 8, 10, 9};
+    CHECK(std::ranges::equal(pool.data(sent), expected));
+    CHECK(pool.factors(held) == nullptr);
+    CHECK(std::ranges::equal(pool.data(held), expected));
+    CHECK(pool.multiplied_out() == 1);
+    pool.drop(held);
+    pool.release(sent);
+
+    const BufferId next = pool.allocate();
+    CHECK(fill(next) == factors);  // their memory serves again
+    pool.release(next);            // and nobody has asked for the elements
+    CHECK(fill(pool.allocate()) == factors);
+    CHECK(pool.multiplied_out() == 1);
 }

@@ -105,6 +105,7 @@ struct Chain {
     Optimizer optimizer;
     LateUpdate late;
     std::vector<BufferId> versions;
+    bool factors = false;  ///< gradients are
 
     explicit Chain(const OptimizerSpec& spec, std::size_t bytes = LateUpdate::most_bytes)
         : optimizer(spec, size, 2), late(buffers, optimizer, kept, bytes) {
@@ -149,8 +150,18 @@ struct Chain {
     }
     BufferId gradient(std::int64_t seed) {
         const BufferId buffer = buffers.allocate();
-        fill(buffer, seed);
+        if (factors)
+            fill(buffers.factors(buffer), seed);
+        else
+            fill(buffer, seed);
         return buffer;
+    }
+    /// Of [39][1000] weights and 1000 others.
+    static void fill(Factors& factors, std::int64_t seed) {
+        const auto slope = noise(5, static_cast<std::uint64_t>(seed), 2 * 39);
+        const auto input = noise(6, static_cast<std::uint64_t>(seed), 2 * 1000);
+        std::ranges::copy(noise(7, static_cast<std::uint64_t>(seed), 1000), factors.rest(1000).begin());
+        factors.set(slope.data(), input.data(), 2, 39, 1000);
     }
     std::vector<float> values(Version version) {
         const auto data = buffers.data(versions[static_cast<std::size_t>(version)]);
@@ -194,6 +205,60 @@ TEST_CASE("late update: a chain has the bits of one by one, also where it looks 
             CHECK(std::ranges::equal(chain.optimizer.state(), apart.optimizer.state()));
             CHECK(chain.values(updates) != chain.values(updates - 1));
         }
+    }
+}
+
+TEST_CASE("late update: gradients that are factors make the same bits, multiplied out in the update or before") {
+    for (const auto& spec : optimizers_and_rules()) {
+        for (const int wait : {1, 3}) {
+            Chain chain(spec), before(spec);
+            chain.factors = before.factors = true;
+            before.late.share_among(2);  // then elements are wanted
+            for (int i = 0; i < 12; ++i) {
+                chain.add();
+                before.add();
+                if (i % wait == 0) chain.late.run();
+                before.late.run();
+            }
+            chain.late.run();
+            CHECK(chain.buffers.multiplied_out() == 0);
+            CHECK(before.buffers.multiplied_out() == 12);
+            for (Version version = 0; version <= 12; ++version)
+                REQUIRE_MESSAGE(chain.values(version) == before.values(version), spec.name, " version ", version);
+            CHECK(std::ranges::equal(chain.optimizer.state(), before.optimizer.state()));
+            CHECK(chain.values(12) != chain.values(11));
+        }
+    }
+}
+
+TEST_CASE(
+    "late update: multiplied out in the update, a version takes the memory of the old one where nobody reads it") {
+    for (const bool read : {false, true}) {
+        Chain chain{OptimizerSpec{}};
+        chain.factors = true;
+        chain.kept.forget(0);
+        const float* old = chain.buffers.data(chain.versions[0]).data();
+        const auto was = chain.values(0);
+        std::vector<BufferId> versions{chain.versions[0]};
+        chain.add(versions, 0, 0, 0);
+        if (!read) chain.buffers.release(versions[0]);
+        chain.late.run();
+        CHECK((chain.buffers.data(versions[1]).data() == old) == !read);
+        if (read) CHECK(chain.values(0) == was);
+        CHECK(!std::ranges::equal(chain.buffers.data(versions[1]), was));
+    }
+}
+
+TEST_CASE("late update: a thread that is alone runs of those that multiply out as many as are needed") {
+    for (const bool factors : {false, true}) {
+        Chain chain{OptimizerSpec{}};
+        chain.factors = factors;
+        for (int i = 0; i < 4; ++i) chain.add();
+        const auto number = chain.late.needed_for(chain.versions[2]);
+        CHECK(number == (factors ? 2 : 4));
+        chain.late.run_to(number);
+        CHECK(chain.late.needed_for(chain.versions[2]) == 0);
+        CHECK(chain.late.needed_for(chain.versions[3]) == (factors ? 3 : 0));
     }
 }
 

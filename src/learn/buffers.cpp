@@ -1,7 +1,5 @@
 #include "learn/buffers.hpp"
 
-#include <algorithm>
-#include <iterator>
 #include <stdexcept>
 #include <string>
 
@@ -24,28 +22,17 @@ std::int32_t BufferPool::storage(Handle& handle) {
     return handle.storage;
 }
 
-BufferPool::Memory BufferPool::take_memory(int thread) {
-    const auto last = free_memory_.rbegin();
-    const auto end = last + static_cast<std::ptrdiff_t>(std::min(recent, free_memory_.size()));
-    auto found = thread == none ? last : std::ranges::find(last, end, thread, &Memory::thread);
-    if (found == end) found = last;
-    const Memory memory = *found;
-    free_memory_.erase(std::next(found).base());
-    return memory;
-}
-
-std::span<float> BufferPool::memory(Storage& storage, int thread) {
-    Memory& it = storage.memory;
-    if (it.begin == nullptr) {
+std::span<float> BufferPool::memory(Storage& storage) {
+    if (storage.memory == nullptr) {
         if (free_memory_.empty()) {
             memory_.push_back(aligned_floats(static_cast<std::size_t>(elements_)));
-            free_memory_.push_back({memory_.back().get(), thread});
+            free_memory_.push_back(memory_.back().get());
         }
-        it = take_memory(thread);
+        storage.memory = free_memory_.back();
+        free_memory_.pop_back();
     }
-    if (thread != none) it.thread = thread;
     if (storage.factors != nullptr) multiply_out(storage);
-    return {it.begin, static_cast<std::size_t>(elements_)};
+    return {storage.memory, static_cast<std::size_t>(elements_)};
 }
 
 Factors& BufferPool::factors(BufferId buffer) {
@@ -62,7 +49,7 @@ Factors& BufferPool::factors(BufferId buffer) {
 
 void BufferPool::multiply_out(Storage& storage) {
     Factors* factors = std::exchange(storage.factors, nullptr);
-    factors->multiply_out(0, factors->size(), storage.memory.begin);
+    factors->multiply_out(0, factors->size(), storage.memory);
     free_factors_.push_back(factors);
     ++multiplied_out_;
 }
@@ -70,15 +57,9 @@ void BufferPool::multiply_out(Storage& storage) {
 void BufferPool::leave(std::int32_t storage) {
     auto& left = at(storage);
     if (--left.handles > 0) return;
-    if (left.memory.begin != nullptr) free_memory_.push_back(std::exchange(left.memory, {}));
+    if (left.memory != nullptr) free_memory_.push_back(std::exchange(left.memory, nullptr));
     if (left.factors != nullptr) free_factors_.push_back(std::exchange(left.factors, nullptr));
     free_storages_.push_back(storage);
-}
-
-std::span<float> BufferPool::data(BufferId buffer, int thread) {
-    const auto index = storage(handle(buffer));
-    if (index < 0) return {};
-    return memory(at(index), thread);
 }
 
 }  // namespace rubato::learn

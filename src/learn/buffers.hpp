@@ -4,8 +4,7 @@
 // handles may share one storage (a model on its way to many workers); a handle that was delivered occupies an inbox
 // slot of its channel until its last reference ends. A storage gets its memory when its contents are first asked for,
 // so gradients that wait to be computed take none, and the memory that was given up last, which the caches still hold,
-// is given out first; of the last few, that which was meant for the same thread. In a timing-only run there is no
-// storage and nothing is allocated.
+// is given out first. In a timing-only run there is no storage and nothing is allocated.
 #pragma once
 
 #include "core/types.hpp"
@@ -58,9 +57,10 @@ public:
         return it.references == 1 && (it.storage < 0 || storages_[static_cast<std::size_t>(it.storage)].handles == 1);
     }
     /// Contents of a handle: [elements]; empty in a timing-only run. Stays valid while anyone holds it.
-    std::span<float> data(BufferId buffer) { return data(buffer, none); }
-    /// The same, where this thread is the next one to use it.
-    std::span<float> data(BufferId buffer, int thread);
+    std::span<float> data(BufferId buffer) {
+        const auto index = storage(handle(buffer));
+        return index < 0 ? std::span<float>{} : memory(at(index));
+    }
     /// Holds the contents of a handle, also after its last reference has ended; occupies neither handle nor slot.
     Contents hold(BufferId buffer) {
         const auto held = storage(handle(buffer));
@@ -78,7 +78,7 @@ public:
     }
     /// Whether nothing else leads to these contents.
     bool sole(Contents held) const { return storages_[static_cast<std::size_t>(held.storage)].handles == 1; }
-    std::span<float> data(Contents held) { return memory(at(held.storage), none); }
+    std::span<float> data(Contents held) { return memory(at(held.storage)); }
     /// Factors to be filled in, which are the contents of the handle from now on, until somebody asks for its data():
     /// then they are multiplied out.
     Factors& factors(BufferId buffer);
@@ -98,16 +98,9 @@ private:
         std::int32_t storage = -1;
         std::int32_t channel = -1;
     };
-    static constexpr int none = -1;  ///< no thread in particular
-    /// What was given up earlier has left the caches of its thread, too.
-    static constexpr std::size_t recent = 4;
-    struct Memory {
-        float* begin = nullptr;
-        int thread = none;  ///< that was to use it last
-    };
     struct Storage {
         std::int32_t handles = 0;    ///< and holds
-        Memory memory;               ///< null until the contents are asked for
+        float* memory = nullptr;     ///< null until the contents are asked for
         Factors* factors = nullptr;  ///< the contents, instead
     };
 
@@ -133,9 +126,7 @@ private:
     Storage& at(std::int32_t storage) { return storages_[static_cast<std::size_t>(storage)]; }
     /// The storage of a handle, given now if it has none.
     std::int32_t storage(Handle& handle);
-    std::span<float> memory(Storage& storage, int thread);
-    /// Out of the free ones: of the most recent, the last one that was meant for this thread; else the last one.
-    Memory take_memory(int thread);
+    std::span<float> memory(Storage& storage);
     void multiply_out(Storage& storage);
     void leave(std::int32_t storage);
 
@@ -146,7 +137,7 @@ private:
     std::vector<Storage> storages_;
     std::vector<std::int32_t> free_storages_;
     std::vector<AlignedFloats> memory_;
-    std::vector<Memory> free_memory_;  ///< the last one was given up last
+    std::vector<float*> free_memory_;  ///< the last one was given up last
     std::vector<std::unique_ptr<Factors>> factors_;
     std::vector<Factors*> free_factors_;
     std::int64_t multiplied_out_ = 0;

@@ -1,5 +1,7 @@
 #include "learn/factors.hpp"
 
+#include "learn/descent.hpp"
+
 #include <Eigen/Core>
 
 #include <algorithm>
@@ -24,6 +26,55 @@ using ArrangeSlope = Eigen::internal::gemm_pack_rhs<float, Index, Rows, Traits::
 
 /// Elements of a piece: with those of the weights that a step reads and makes they stay in the nearest cache.
 constexpr int piece_size = 4096;
+
+/// Where the kernel puts a product that nobody keeps: what it reads is zero, and what it writes is a step along that
+/// slope, with the bits of descend_sgd. Column by column, like Out.
+class Descent {
+public:
+    struct LinearMapper {
+        float* to;
+        const float* from;
+        float rate;
+
+        void prefetch(int) const {}  // the processor sees what comes
+        template <class Packet>
+        EIGEN_ALWAYS_INLINE Packet loadPacket(Index) const {
+            return Eigen::internal::pset1<Packet>(0);
+        }
+        template <class Packet>
+        EIGEN_ALWAYS_INLINE void storePacket(Index i, const Packet& slope) const {
+            using namespace Eigen::internal;
+            pstoreu(to + i, psub(ploadu<Packet>(from + i), pmul(pset1<Packet>(rate), slope)));
+        }
+        void operator+=(float slope) const { *to = *from - rate * (0 + slope); }
+    };
+
+    Descent(float* to, const float* from, float rate, Index stride)
+        : to_(to), from_(from), rate_(rate), stride_(stride) {}
+    LinearMapper getLinearMapper(Index row, Index column) const {
+        const Index at = row + column * stride_;
+        return {to_ + at, from_ + at, rate_};
+    }
+    LinearMapper operator()(Index row, Index column) const { return getLinearMapper(row, column); }
+    template <class Packet>
+    Packet gatherPacket(Index, Index) const {
+        return Eigen::internal::pset1<Packet>(0);
+    }
+    /// In a row.
+    template <class Packet>
+    void scatterPacket(Index row, Index column, const Packet& slopes) const {
+        float each[Eigen::internal::unpacket_traits<Packet>::size];
+        Eigen::internal::pstoreu(each, slopes);
+        for (const float slope : each) (*this)(row, column++) += slope;
+    }
+
+private:
+    float* to_;
+    const float* from_;
+    float rate_;
+    Index stride_;
+};
+using DescentKernel = Eigen::internal::gebp_kernel<float, float, Index, Descent, Traits::mr, Traits::nr, false, false>;
 
 void have(AlignedFloats& memory, std::size_t& size, int rows, int columns) {
     const auto needed = static_cast<std::size_t>(rows) * static_cast<std::size_t>(columns);
@@ -68,6 +119,21 @@ void Factors::multiply_out(std::size_t first, std::size_t n, float* out) const {
         out += next - first;
         first = next;
     }
+}
+
+void Factors::descend(float* to, const float* from, float rate, std::size_t first, std::size_t n) const {
+    const std::size_t end = first + n;
+    if (first < matrix()) {
+        const std::size_t next = std::min(end, matrix());
+        const auto row = static_cast<Index>(first) / inputs_;
+        const auto rows = static_cast<Index>(next - first) / inputs_;
+        assert(static_cast<std::size_t>(row * inputs_) == first && row % Traits::nr == 0);
+        DescentKernel{}(Descent(to + first, from + first, rate, inputs_), input_.get(), slope_.get() + row * count_,
+                        inputs_, count_, rows, 1.0f);
+        first = next;
+    }
+    if (first < end)
+        descend_sgd(to + first, from + first, rest_.data() + (first - matrix()), rate, NoDecay{}, end - first);
 }
 
 }  // namespace rubato::learn

@@ -42,6 +42,11 @@ public:
     /// out[i] = element first + i, [n]; where they are of the matrix, whole pieces. The same bits in whatever order.
     void multiply_out(std::size_t first, std::size_t n, float* out) const;
 
+    /// to = from - rate * gradient, elements [first, first + n) of vectors of size(), which are the same or apart: the
+    /// bits of descend_plainly (optimizer.hpp), without a gradient in memory. Where they are of the matrix, whole
+    /// pieces.
+    void descend(float* to, const float* from, float rate, std::size_t first, std::size_t n) const;
+
 private:
     std::size_t matrix() const { return static_cast<std::size_t>(outputs_) * static_cast<std::size_t>(inputs_); }
 

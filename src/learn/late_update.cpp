@@ -10,13 +10,6 @@ LateUpdate::LateUpdate(BufferPool& pool, Optimizer& optimizer, const Kept& kept,
     limit_ = std::clamp<std::size_t>(bytes / size, 1, most);
 }
 
-void LateUpdate::share_among(int threads) {
-    constexpr std::size_t least = 4 * Optimizer::block;
-    const auto shares = 2 * static_cast<std::size_t>(threads);
-    const auto elements = static_cast<std::size_t>(pool_.elements());
-    share_ = threads == 1 ? Optimizer::all : std::max(least, (elements + shares - 1) / shares);
-}
-
 void LateUpdate::defer(const Update& update, const Actions& actions, BufferId to) {
     optimizer_.prepare();  // by the owner: what it sums up meanwhile has a look at the state, too
     let_go();
@@ -49,9 +42,21 @@ const BufferPool::Contents* LateUpdate::spent(const Waiting& it) const {
 }
 
 bool LateUpdate::multiplies(const Waiting& it) const {
-    return alone() && it.count == 0 && std::ranges::any_of(it.gradients, [&](const auto& gradient) {
+    return it.count == 0 && std::ranges::any_of(it.gradients, [&](const auto& gradient) {
                return gradient.storage >= 0 && pool_.factors(gradient) != nullptr;
            });
+}
+
+// What is multiplied out takes long: whoever comes meanwhile is to find something left.
+std::size_t LateUpdate::share(const Waiting& it) const {
+    const std::size_t size = it.job.to.size();
+    if (alone()) return size;
+    const auto threads = static_cast<std::size_t>(threads_);
+    const std::size_t shares = (it.multiplies ? 4 : 2) * threads;
+    const std::size_t least = it.multiplies ? 1 : 4 * Optimizer::block;
+    const std::size_t share = std::max(least, (size + shares - 1) / shares);
+    const std::size_t piece = Optimizer::piece(it.pass);
+    return (share + piece - 1) / piece * piece;
 }
 
 void LateUpdate::resolve(Waiting& it) {
@@ -70,6 +75,7 @@ void LateUpdate::resolve(Waiting& it) {
     it.steps.clear();
     it.steps.reserve(job.steps.size());
     it.pass = pass_of(job, it.steps);
+    it.share = share(it);
 }
 
 // In order: what comes of one has its memory before the next one points to it.
@@ -117,7 +123,8 @@ void LateUpdate::begin(std::int64_t number) {
     offset_ = first.job.offset;
     const std::size_t size = first.job.to.size();
     next_ = 0;
-    shares_left_ = share_ < size ? (size + share_ - 1) / share_ : 1;
+    share_ = first.share;
+    shares_left_ = (size + share_ - 1) / share_;
 }
 
 void LateUpdate::take_share(std::unique_lock<std::mutex>& lock) {

@@ -30,7 +30,7 @@ public:
     LateUpdate(BufferPool& pool, Optimizer& optimizer, const Kept& kept, std::size_t bytes = most_bytes);
 
     /// So many threads will call run_to(), instead of the owner alone; before the first defer().
-    void share_among(int threads);
+    void share_among(int threads) { threads_ = threads; }
     /// Lets one more wait. `to`: a handle of its own for the new version. What is read is held; its references may end
     /// at once.
     void defer(const Update& update, const Actions& actions, BufferId to);
@@ -51,16 +51,18 @@ private:
         std::int64_t count = 0;  ///< elements that it is about; 0: all
         std::vector<StepInput> steps;
         Pass pass;                ///< once it may be run
-        bool multiplies = false;  ///< and whether it multiplies a gradient out
+        bool multiplies = false;  ///< and whether it multiplies a gradient out,
+        std::size_t share = 0;    ///< elements that a thread takes at a time
     };
 
     Waiting& at(std::int64_t number) { return waiting_[static_cast<std::size_t>(number) % most]; }
     /// What a new version may be written over, where nobody else holds it: a gradient of the first step; where it is
     /// multiplied out, the old version. Null: none.
     const BufferPool::Contents* spent(const Waiting& it) const;
-    bool alone() const { return share_ == Optimizer::all; }
+    bool alone() const { return threads_ == 1; }
     /// Whether it multiplies a gradient out.
     bool multiplies(const Waiting& it) const;
+    std::size_t share(const Waiting& it) const;
     void resolve(Waiting& it);
     /// Updates up to this one may be run.
     void allow(std::int64_t number);
@@ -80,7 +82,7 @@ private:
     std::int64_t deferred_ = 0, allowed_ = 0, let_go_ = 0;
     std::vector<Waiting> waiting_;  ///< by number, in a ring: the memory of earlier ones serves those that come
 
-    std::size_t share_ = Optimizer::all;  ///< elements that a thread takes at a time
+    int threads_ = 1;                     ///< that call run_to()
     std::atomic<std::int64_t> done_ = 0;  ///< the last one that has run; changes with the mutex
     std::mutex mutex_;
     Condition ran_;
@@ -88,6 +90,7 @@ private:
     std::int64_t last_ = 0;        ///< number of the last of them
     std::size_t offset_ = 0;       ///< first element of what they are about
     std::size_t next_ = 0;         ///< the next share begins so far behind it
+    std::size_t share_ = 0;        ///< elements that a thread takes of them at a time
     std::size_t shares_left_ = 0;  ///< that are not done
 };
 

@@ -118,6 +118,19 @@ static const Factors* factors_of(const Pass& pass) {
     return nullptr;
 }
 
+std::size_t Optimizer::piece(const Pass& pass) {
+    const Factors* factors = factors_of(pass);
+    return factors != nullptr ? factors->piece() : 1;
+}
+
+/// Whether a pass is one step of plain descent along factors as they are.
+bool Optimizer::is_plain(const Pass& pass) const {
+    if (kind_ != Kind::sgd || decay_ != 0 || compensation_.watches_steps() || pass.steps.size() != 1) return false;
+    const auto summands = pass.steps.front().summands;
+    return summands.size() == 1 && summands.front().factors != nullptr && summands.front().factor == 1 &&
+           !compensation_.concerns(summands.front());
+}
+
 Optimizer::Blocks::Blocks(std::size_t n)
     : memory(aligned_floats(4 * n)), sum(memory.get()), one(sum + n), before(one + n), product(before + n) {}
 
@@ -131,6 +144,12 @@ void Optimizer::apply(std::span<const Pass> passes, std::size_t offset, std::siz
     const Factors* factors = passes.empty() ? nullptr : factors_of(passes.front());
     assert(std::ranges::all_of(passes,
                                [&](const Pass& it) { return (factors_of(it) != nullptr) == (factors != nullptr); }));
+    if (passes.size() == 1 && is_plain(passes.front())) {
+        const Pass& pass = passes.front();
+        factors->descend(pass.to.data(), pass.from.data(), static_cast<float>(pass.steps.front().learning_rate), first,
+                         end - first);
+        return;
+    }
     const Blocks at(std::min(size, factors != nullptr ? std::max(factors->piece(), block) : block));
     while (first < end) {
         const std::size_t n = std::min(end, factors != nullptr ? factors->end_of_piece(first) : first + block) - first;

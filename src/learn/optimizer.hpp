@@ -60,10 +60,12 @@ public:
     /// All passes in one go over the weights, with the bits of one after the other.
     /// offset: of the weights they are about the part that begins there, and so are `from`, `to` and gradients,
     /// all of one length; a rule that looks at weights wants all.
-    /// first, count: elements of that part that are made; all, where gradients are factors.
+    /// first, count: elements of that part that are made; where gradients are factors, whole pieces of them.
     /// What does not overlap may be applied from several threads after prepare(), beside a fold_in() that looks at no
     /// weights.
     void apply(std::span<const Pass> passes, std::size_t offset = 0, std::size_t first = 0, std::size_t count = all);
+    /// Where apply() may begin and end: at multiples of so many elements.
+    static std::size_t piece(const Pass& pass);
     void apply(std::span<const float> from, std::span<float> to, std::span<const StepInput> steps) {
         const Pass pass{from, to, steps};
         apply({&pass, 1});
@@ -97,6 +99,7 @@ private:
         AlignedFloats memory;
         float *sum, *one, *before, *product;
     };
+    bool is_plain(const Pass& pass) const;
     const float* direction(const StepInput& step, const float* now, std::size_t first, std::size_t n, const Blocks& at);
     /// Elements [first, first + n) of a pass, whose first one is `offset` in the state.
     void apply_block(const Pass& pass, std::size_t first, std::size_t n, std::size_t offset, const Blocks& at);

@@ -11,7 +11,7 @@ Pool::Pool(const Task& task, int threads, Open open, Begin begin)
     if (threads <= 0) threads = usable_cores();
     open_limit_ = open_jobs * static_cast<std::size_t>(threads);
     threads_.reserve(static_cast<std::size_t>(threads - 1));
-    for (int i = 1; i < threads; ++i) threads_.emplace_back([this, i] { loop(i); });
+    for (int i = 1; i < threads; ++i) threads_.emplace_back([this] { loop(); });
 }
 
 Pool::~Pool() {
@@ -50,12 +50,6 @@ void Pool::refill() {
     if (threads_.empty()) return;
     while (!waiting_.empty() && open_count_ < open_limit_) {
         GradientJob& job = **waiting_.begin();
-        {
-            std::lock_guard lock(mutex_);
-            const auto workers = static_cast<std::size_t>(job.worker) + 1;
-            if (homes_.size() < workers) homes_.resize(workers, nobody);
-            job.thread = std::max(0, homes_[workers - 1]);
-        }
         open(job);
         std::lock_guard lock(mutex_);
         job.state = GradientJob::State::queued;
@@ -84,37 +78,25 @@ void Pool::compute_here(GradientJob& job, std::unique_lock<std::mutex>& lock) {
     job.state = GradientJob::State::done;
 }
 
-GradientJob& Pool::take(int thread) {
-    auto it = std::ranges::find_if(
-        queue_, [&](const GradientJob* job) { return is_home(*job, thread) || is_home(*job, nobody); });
-    return take(it == queue_.end() ? queue_.begin() : it, thread);
-}
-
-// Updates that a thread will need for what it has next are run in one go: each of its versions comes of the one before
-// in its own caches, and another thread that comes later finds the last of them.
-GradientJob& Pool::take(std::deque<GradientJob*>::iterator it, int thread) {
-    GradientJob& job = **it;
-    it = queue_.erase(it);
-    homes_[static_cast<std::size_t>(job.worker)] = thread;
-    for (auto order = job.order + 1; it != queue_.end() && (*it)->order == order && is_home(**it, thread);
-         ++it, ++order)
-        job.updates = std::max(job.updates, (*it)->updates);
+GradientJob& Pool::take_first() {
+    GradientJob& job = *queue_.front();
+    queue_.pop_front();
     return job;
 }
 
 GradientJob* Pool::next_for(GradientJob& job) {
     using State = GradientJob::State;
     if (job.state == State::waiting) return &job;
-    if (job.state == State::queued) return &take(std::ranges::find(queue_, &job), 0);
-    if (!queue_.empty()) return &take(0);
+    if (job.state == State::queued) {
+        queue_.erase(std::ranges::find(queue_, &job));
+        return &job;
+    }
+    if (!queue_.empty()) return &take_first();
     return nullptr;  // what may be open is: refill() sees to it
 }
 
 void Pool::wait(GradientJob& job) {
-    if (waiting_.contains(&job)) {  // not while the others are locked out
-        job.thread = 0;
-        open(job);
-    }
+    if (waiting_.contains(&job)) open(job);  // not while the others are locked out
     std::unique_lock lock(mutex_);
     while (job.state != GradientJob::State::done) {
         if (GradientJob* next = next_for(job))
@@ -168,7 +150,7 @@ void Pool::take_part(std::unique_lock<std::mutex>& lock) {
     done_.notify_all();
 }
 
-void Pool::loop(int thread) {
+void Pool::loop() {
     const auto workspace = task_.workspace();
     std::unique_lock lock(mutex_);
     for (;;) {
@@ -178,7 +160,7 @@ void Pool::loop(int thread) {
             take_part(lock);
             continue;
         }
-        GradientJob& job = take(thread);
+        GradientJob& job = take_first();
         job.state = GradientJob::State::running;
         lock.unlock();
         compute(job, *workspace);

@@ -26,9 +26,7 @@ struct GradientJob {
     std::int64_t worker_seq = 0;
     Batch batch;
     Time due = 0;              ///< when it will be waited for
-    std::int64_t updates = 0;  ///< number to run late updates to before the weights are read; 0: they are there. When
-                               ///< it is begun: also for those submitted next, so far as the same thread had theirs
-    int thread = 0;            ///< that had its worker's last job when it is opened; 0 also for its first
+    std::int64_t updates = 0;  ///< number to run late updates to before the weights are read; 0: they are there
     double loss = 0;           ///< result
 
 private:
@@ -67,7 +65,6 @@ public:
 
 private:
     static constexpr std::size_t open_jobs = 4;  ///< for each thread: begun or not, until they are waited for
-    static constexpr int nobody = -1;            ///< no thread
 
     struct ByDue {
         bool operator()(const GradientJob* a, const GradientJob* b) const {
@@ -75,13 +72,8 @@ private:
         }
     };
 
-    void loop(int thread);
-    /// The next one in the queue for a thread: its own workers' come first.
-    GradientJob& take(int thread);
-    GradientJob& take(std::deque<GradientJob*>::iterator it, int thread);
-    bool is_home(const GradientJob& job, int thread) const {
-        return homes_[static_cast<std::size_t>(job.worker)] == thread;
-    }
+    void loop();
+    GradientJob& take_first();
     void open(GradientJob& job);
     void refill();
     void close(GradientJob& job);
@@ -103,7 +95,6 @@ private:
     std::mutex mutex_;
     Condition work_, done_;
     std::deque<GradientJob*> queue_;                      ///< opened, for any thread
-    std::vector<int> homes_;                              ///< by worker: the thread that had its last one
     const std::function<void(int)>* function_ = nullptr;  ///< of run(), which goes before gradients
     std::exception_ptr error_;                            ///< of run()
     int next_ = 0, count_ = 0, running_ = 0;

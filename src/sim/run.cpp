@@ -67,15 +67,22 @@ Run::Run(const RunInput& input, Network& network, const Placement& placement)
     if (optimizer_ && !needs_.replicas) optimizer_->restore(input.resume->velocity);
 }
 
-// One thread leaves gradients as factors, as long as nobody has wanted to have one multiplied out: then others will be,
-// too. Several threads would have to multiply out more at a time than they can share without waiting for one another.
+/// Whether to leave gradients of so many samples as factors: as long as nobody has wanted to have one multiplied out,
+/// for then others will be, too. What the updates multiply out, the gradients do not, and of updates one waits for the
+/// other; so two threads at most gain by it, and those only while the factors of all workers stay in their caches.
+bool Run::factors_pay(int count) const {
+    constexpr int most_workers = 16;
+    const int threads = pool_->threads();
+    return (threads == 1 || (threads == 2 && scenario_.lambda() <= most_workers)) && buffers_.multiplied_out() == 0 &&
+           input_.task->has_factors(count);
+}
+
 void Run::open(learn::GradientJob& job) {
     job.updates = late_->needed_for(job.weights_buffer);
-    job.weights = buffers_.data(job.weights_buffer, job.thread);
-    const bool factors =
-        pool_->threads() == 1 && buffers_.multiplied_out() == 0 && input_.task->has_factors(job.batch.count);
+    job.weights = buffers_.data(job.weights_buffer);
+    const bool factors = factors_pay(job.batch.count);
     job.factors = factors ? &buffers_.factors(job.gradient_buffer) : nullptr;
-    if (!factors) job.gradient = buffers_.data(job.gradient_buffer, job.thread);
+    if (!factors) job.gradient = buffers_.data(job.gradient_buffer);
 }
 
 trace::DriverReport Run::go() {

@@ -66,6 +66,7 @@ private:
         double value;
     };
 
+    bool factors_pay(int count) const;
     /// Gives a gradient that is about to be computed its weights and memory.
     void open(learn::GradientJob& job);
     void start_roles();

@@ -53,31 +53,6 @@ TEST_CASE("buffers: the memory that was given up last is given out first, and no
     for (const int i : {2, 0, 1}) CHECK(pool.data(pool.allocate()).data() == memory[i]);
 }
 
-TEST_CASE("buffers: of what was given up lately, a thread gets back what it used, and any before new memory") {
-    BufferPool pool(5);
-    BufferId ids[3];
-    float* memory[3];
-    for (int i = 0; i < 3; ++i) memory[i] = pool.data(ids[i] = pool.allocate(), i % 2).data();
-    CHECK(pool.data(ids[0], 1).data() == memory[0]);  // it is thread 1's now
-    for (const int i : {0, 1, 2}) pool.release(ids[i]);
-    CHECK(pool.data(pool.allocate(), 1).data() == memory[1]);
-    CHECK(pool.data(pool.allocate(), 1).data() == memory[0]);
-    CHECK(pool.data(pool.allocate(), 1).data() == memory[2]);
-    float* fresh = pool.data(pool.allocate(), 1).data();
-    for (const float* old : memory) CHECK(fresh != old);
-}
-
-TEST_CASE("buffers: what a thread used long ago is no better than what anybody has just given up") {
-    BufferPool pool(5);
-    BufferId ids[5];
-    float* memory[5];
-    for (int i = 0; i < 5; ++i) memory[i] = pool.data(ids[i] = pool.allocate(), i == 0 ? 0 : 1).data();
-    for (const BufferId id : ids) pool.release(id);
-    CHECK(pool.data(pool.allocate(), 0).data() == memory[4]);
-    CHECK(pool.data(pool.allocate(), 0).data() == memory[0]);  // it is among the last four now
-    CHECK(pool.data(pool.allocate()).data() == memory[3]);
-}
-
 TEST_CASE("buffers: what is held outlives its handle, and its memory can become that of something else") {
     BufferPool pool(2);
     const BufferId gradient = pool.allocate(), weights = pool.allocate();

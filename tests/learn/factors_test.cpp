@@ -3,6 +3,7 @@
 
 #include "helpers.hpp"
 #include "learn/network.hpp"
+#include "learn/optimizer.hpp"
 
 #include <doctest/doctest.h>
 
@@ -77,6 +78,27 @@ TEST_CASE("factors: pieces have the bits of the whole, last one first, and cover
         for (std::size_t i = begins.size(); i-- > 0; end = begins[i])
             factors.multiply_out(begins[i], end - begins[i], elements.data() + begins[i]);
         CHECK(elements == expected);
+    }
+}
+
+TEST_CASE("factors: a step along them has the bits of a plain one, whole or in pieces, in place or apart") {
+    for (const Shape& shape : shapes) {
+        CAPTURE(shape.inputs);
+        Factors factors;
+        fill(factors, shape);
+        const std::size_t size = factors.size();
+        const auto gradient = whole(factors), weights = noise(1, 3, size);
+        constexpr float rate = 0.3f;
+        std::vector<float> expected(size);
+        descend_plainly(expected, weights, gradient, rate);
+        std::vector<float> apart(size, NAN), in_place(weights);
+        factors.descend(apart.data(), weights.data(), rate, 0, size);
+        CHECK(apart == expected);
+        for (std::size_t first = size, end; (end = first) > 0;) {  // the last piece first
+            first = (end - 1) / factors.piece() * factors.piece();
+            factors.descend(in_place.data(), in_place.data(), rate, first, end - first);
+        }
+        CHECK(in_place == expected);
     }
 }
 

@@ -1,6 +1,6 @@
 #include "learn/late_update.hpp"
 
-#include "helpers.hpp"
+#include "chain.hpp"
 
 #include <doctest/doctest.h>
 
@@ -51,14 +51,6 @@ struct Bench {
     }
 };
 
-OptimizerSpec momentum() {
-    OptimizerSpec spec;
-    spec.name = "momentum";
-    spec.momentum = 0.5;
-    spec.weight_decay = 0.125;
-    return spec;
-}
-
 }  // namespace
 
 TEST_CASE("late update: the new version takes the memory of a gradient that nobody else holds, with the same bits") {
@@ -95,100 +87,6 @@ TEST_CASE("late update: a gradient that somebody holds stays as it is, and so do
     CHECK(it.holds(it.gradients[0], std::vector(it.size, 1.0f)));
 }
 
-namespace {
-
-/// Asynchronous training in small: each gradient has been computed three versions ago, and makes a version of its own.
-struct Chain {
-    static constexpr std::int64_t size = 40000;
-    BufferPool buffers{size};
-    Kept kept{buffers};
-    Optimizer optimizer;
-    LateUpdate late;
-    std::vector<BufferId> versions;
-    bool factors = false;  ///< gradients are
-
-    explicit Chain(const OptimizerSpec& spec, std::size_t bytes = LateUpdate::most_bytes)
-        : optimizer(spec, size, 2), late(buffers, optimizer, kept, bytes) {
-        versions.push_back(buffers.allocate());
-        fill(versions[0], 0);
-        kept.keep(0, versions[0]);
-    }
-    void fill(BufferId buffer, std::int64_t seed) {
-        auto values = buffers.data(buffer);
-        for (std::size_t i = 0; i < values.size(); ++i)
-            values[i] = 0.01f * static_cast<float>((static_cast<std::int64_t>(i) * 7 + seed * 13) % 31 - 15);
-    }
-    /// folds: so many gradients are summed up first.
-    void add(int folds = 0) {
-        const auto version = static_cast<Version>(versions.size()) - 1;
-        add(versions, 0, 0, std::max<Version>(0, version - 2), folds);
-        kept.keep(version + 1, versions.back());
-    }
-    /// The next version of a part of the weights, count 0: of all.
-    void add(std::vector<BufferId>& of, std::int64_t first, std::int64_t count, Version read, int folds = 0) {
-        const auto version = static_cast<Version>(of.size()) - 1;
-        BufferId sum = no_buffer;
-        for (int i = 0; i < folds; ++i) {
-            Fold fold{0, sum, gradient(version + 100 * i), 0.5, of.back(), version, read, i % 2};
-            const BufferId accumulator = sum == no_buffer ? buffers.allocate() : sum;
-            if (optimizer.looks_at_weights()) late.run();
-            run(resolve(fold, accumulator, buffers, kept), optimizer);
-            buffers.release(fold.gradient);
-            sum = accumulator;
-        }
-        const bool folded = sum != no_buffer;
-        if (!folded) sum = gradient(first + version + 1);
-        Actions actions;
-        actions.parts.push_back({sum, 1, read, 1, folded ? -1 : static_cast<WorkerId>(version % 2)});
-        actions.steps.push_back({0, 1, 0.5});
-        Update update{1, of.back(), version, 0, 1};
-        update.first = first;
-        update.count = count;
-        of.push_back(buffers.allocate());
-        late.defer(update, actions, of.back());
-        buffers.release(sum);
-    }
-    BufferId gradient(std::int64_t seed) {
-        const BufferId buffer = buffers.allocate();
-        if (factors)
-            fill(buffers.factors(buffer), seed);
-        else
-            fill(buffer, seed);
-        return buffer;
-    }
-    /// Of [39][1000] weights and 1000 others.
-    static void fill(Factors& factors, std::int64_t seed) {
-        const auto slope = noise(5, static_cast<std::uint64_t>(seed), 2 * 39);
-        const auto input = noise(6, static_cast<std::uint64_t>(seed), 2 * 1000);
-        std::ranges::copy(noise(7, static_cast<std::uint64_t>(seed), 1000), factors.rest(1000).begin());
-        factors.set(slope.data(), input.data(), 2, 39, 1000);
-    }
-    std::vector<float> values(Version version) {
-        const auto data = buffers.data(versions[static_cast<std::size_t>(version)]);
-        return {data.begin(), data.end()};
-    }
-};
-
-}  // namespace
-
-namespace {
-
-std::vector<OptimizerSpec> optimizers_and_rules() {
-    std::vector<OptimizerSpec> specs{{}, momentum()};
-    for (const char* name : {"nesterov", "adagrad", "adam"}) (specs.emplace_back()).name = name;
-    for (const auto kind : {StalenessRule::Kind::delay_compensation, StalenessRule::Kind::gap_aware}) {
-        auto& rule = specs.emplace_back(momentum()).staleness_rule;
-        rule.kind = kind;
-        rule.strength = 0.5;
-        rule.decay = 0.5;
-        rule.adaptive = kind == StalenessRule::Kind::delay_compensation;
-        rule.mean_square_by_worker = rule.adaptive;
-    }
-    return specs;
-}
-
-}  // namespace
-
 TEST_CASE("late update: a chain has the bits of one by one, also where it looks at versions in between") {
     for (const auto& spec : optimizers_and_rules()) {
         for (const int folds : {0, 1, 3}) {
@@ -205,60 +103,6 @@ TEST_CASE("late update: a chain has the bits of one by one, also where it looks 
             CHECK(std::ranges::equal(chain.optimizer.state(), apart.optimizer.state()));
             CHECK(chain.values(updates) != chain.values(updates - 1));
         }
-    }
-}
-
-TEST_CASE("late update: gradients that are factors make the same bits, multiplied out in the update or before") {
-    for (const auto& spec : optimizers_and_rules()) {
-        for (const int wait : {1, 3}) {
-            Chain chain(spec), before(spec);
-            chain.factors = before.factors = true;
-            before.late.share_among(2);  // then elements are wanted
-            for (int i = 0; i < 12; ++i) {
-                chain.add();
-                before.add();
-                if (i % wait == 0) chain.late.run();
-                before.late.run();
-            }
-            chain.late.run();
-            CHECK(chain.buffers.multiplied_out() == 0);
-            CHECK(before.buffers.multiplied_out() == 12);
-            for (Version version = 0; version <= 12; ++version)
-                REQUIRE_MESSAGE(chain.values(version) == before.values(version), spec.name, " version ", version);
-            CHECK(std::ranges::equal(chain.optimizer.state(), before.optimizer.state()));
-            CHECK(chain.values(12) != chain.values(11));
-        }
-    }
-}
-
-TEST_CASE(
-    "late update: multiplied out in the update, a version takes the memory of the old one where nobody reads it") {
-    for (const bool read : {false, true}) {
-        Chain chain{OptimizerSpec{}};
-        chain.factors = true;
-        chain.kept.forget(0);
-        const float* old = chain.buffers.data(chain.versions[0]).data();
-        const auto was = chain.values(0);
-        std::vector<BufferId> versions{chain.versions[0]};
-        chain.add(versions, 0, 0, 0);
-        if (!read) chain.buffers.release(versions[0]);
-        chain.late.run();
-        CHECK((chain.buffers.data(versions[1]).data() == old) == !read);
-        if (read) CHECK(chain.values(0) == was);
-        CHECK(!std::ranges::equal(chain.buffers.data(versions[1]), was));
-    }
-}
-
-TEST_CASE("late update: a thread that is alone runs of those that multiply out as many as are needed") {
-    for (const bool factors : {false, true}) {
-        Chain chain{OptimizerSpec{}};
-        chain.factors = factors;
-        for (int i = 0; i < 4; ++i) chain.add();
-        const auto number = chain.late.needed_for(chain.versions[2]);
-        CHECK(number == (factors ? 2 : 4));
-        chain.late.run_to(number);
-        CHECK(chain.late.needed_for(chain.versions[2]) == 0);
-        CHECK(chain.late.needed_for(chain.versions[3]) == (factors ? 3 : 0));
     }
 }
 

@@ -11,6 +11,7 @@
 #include <set>
 #include <stdexcept>
 #include <thread>
+#include <vector>
 
 using namespace rubato;
 using namespace rubato::learn;
@@ -167,79 +168,48 @@ TEST_CASE("pool: run() does each piece once while gradients wait, and hands on w
     }
 }
 
-TEST_CASE("pool: a job is begun by the thread that computes it, and goes first to the one that had its worker's last") {
+TEST_CASE("pool: a job is begun by the thread that computes it, in the order in which they came") {
     Held task;
     std::mutex mutex;
-    std::thread::id by[3];
+    std::vector<WorkerId> begun;
+    std::thread::id by[4];
     Pool pool(task, 2, {}, [&](const GradientJob& job) {
         const std::lock_guard lock(mutex);
+        begun.push_back(job.worker);
         by[job.worker] = std::this_thread::get_id();
     });
-    GradientJob jobs[3];
+    GradientJob jobs[4];
     const auto submit = [&](WorkerId worker, std::int64_t waits_for) {
         jobs[worker].worker = worker;
         jobs[worker].worker_seq = waits_for;
-        jobs[worker].due = waits_for;
         pool.submit(jobs[worker]);
     };
     const auto owner = std::this_thread::get_id();
     submit(0, 1);
-    while (task.begun < 1) std::this_thread::yield();
-    submit(1, 0);
-    pool.wait(jobs[1]);
-    CHECK(by[1] == owner);
-    CHECK(by[0] != owner);
-    task.release = 1;
-    pool.wait(jobs[0]);
-
-    task.begun = 0;
-    submit(2, 2);  // keeps the other thread busy,
-    while (task.begun < 1) std::this_thread::yield();
-    submit(1, 0);
-    submit(0, 3);  // and here is its own
-    task.release = 2;
-    while (task.begun < 2) std::this_thread::yield();
-    pool.wait(jobs[1]);
-    task.release = 3;
-    pool.wait(jobs[0]);
-    pool.wait(jobs[2]);
-    CHECK(by[1] == owner);
-    CHECK(by[0] != owner);
-}
-
-TEST_CASE("pool: a job is begun with the updates that its thread needs for the next ones, too") {
-    Held task;
-    std::int64_t updates[6] = {};
-    Pool pool(task, 2, {}, [&](const GradientJob& job) {
-        if (job.worker > 0) updates[job.worker] = job.updates;  // the owner's alone
-    });
-    GradientJob jobs[6];
-    const auto submit = [&](WorkerId worker, std::int64_t waits_for) {
-        jobs[worker].worker = worker;
-        jobs[worker].worker_seq = waits_for;
-        jobs[worker].updates = 100 + worker;
-        pool.submit(jobs[worker]);
-    };
-    submit(0, 1);
     while (task.begun < 1) std::this_thread::yield();  // the other thread has enough to do
-    for (const WorkerId worker : {1, 2, 3, 4}) submit(worker, 0);
-    for (const WorkerId worker : {1, 2, 3, 4}) {
-        pool.wait(jobs[worker]);
-        CHECK(updates[worker] == 100 + worker);  // nobody had had those behind it
-    }
-    for (const WorkerId worker : {1, 2, 3, 5, 4}) submit(worker, 0);
-    for (const WorkerId worker : {1, 2, 3, 5, 4}) pool.wait(jobs[worker]);
-    CHECK(updates[1] == 103);
-    CHECK(updates[2] == 103);
-    CHECK(updates[3] == 103);  // the next one may become another thread's
-    CHECK(updates[5] == 105);
-    CHECK(updates[4] == 104);
-    CHECK(jobs[4].thread == 0);
+    for (const WorkerId worker : {2, 1, 3}) submit(worker, 0);
+    pool.wait(jobs[1]);  // not the first one
+    CHECK(begun == std::vector<WorkerId>{0, 1});
     task.release = 1;
-    pool.wait(jobs[0]);
-    submit(0, 0);
-    pool.wait(jobs[0]);
-    CHECK(jobs[0].thread == 1);  // which had its last one
+    for (GradientJob& job : jobs) pool.wait(job);
+    CHECK(begun.size() == 4);
+    CHECK(by[1] == owner);
+    CHECK(by[0] != owner);
+
+    begun.clear();
+    task.begun = 0;
+    task.release = 0;
+    submit(0, 1);
+    while (task.begun < 1) std::this_thread::yield();
+    for (const WorkerId worker : {2, 1, 3}) submit(worker, 0);
+    std::thread release([&] {
+        while (task.begun < 4) std::this_thread::yield();
+        task.release = 1;
+    });
+    pool.wait(jobs[0]);  // meanwhile the owner takes the others, the first one first
+    release.join();
+    CHECK(begun == std::vector<WorkerId>{0, 2, 1, 3});
+    for (GradientJob& job : jobs) pool.wait(job);
 }
 
 TEST_CASE("pool: as many threads as the process may use cores, where none are named") {

@@ -1,9 +1,9 @@
 // A gradient that is not multiplied out.
 //
 // The gradient of a dense layer's matrix is a product of what came back to its outputs and what went into it, slope^T *
-// input. As long as a batch is small, these two are a fraction of its elements. They are multiplied out a few rows at a
-// time, where an update reads them: the rows are in the nearest cache then, and the gradient never goes through the
-// others.
+// input. As long as a batch is small, these two are a fraction of its elements. They are multiplied out where an update
+// reads them: a plain step is what the product's kernel writes, and for any other rule a few rows at a time are in the
+// nearest cache. The gradient never goes through the others.
 #pragma once
 
 #include "learn/aligned.hpp"

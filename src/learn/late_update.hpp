@@ -2,10 +2,12 @@
 //
 // Between two gradients of a simulation there are a dozen events, which find the caches full of weights. Done late, an
 // update stands beside the gradient on the new weights, so that the events stand together too. It is run by the thread
-// that computes this gradient, whose caches have the weights then, together with those that it will need for the
-// gradients after this one: of a version of the weights, each block stays in the nearest cache for the next one. A
-// thread that is alone runs all that wait. By then the roles have let go of the gradients that are applied, and the new
-// versions are written over them.
+// that computes this gradient, whose caches have the weights then. By then the roles have let go of what is read, and
+// the new version is written over it where nobody else reads it.
+//
+// A thread that is alone runs all that wait: of a version of the weights, each block stays in the nearest cache for the
+// next one. An update that multiplies a gradient out (factors.hpp) runs by itself, no sooner than its version is
+// needed: what takes time is the product then, not the way of the weights through the caches.
 #pragma once
 
 #include "learn/apply.hpp"
